@@ -7,7 +7,8 @@ shared from then on, so nothing is ever copied or checked a second time.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NoReturn
+from math import copysign, isfinite
+from typing import Any, NoReturn, TypeAlias
 
 from .errors import ConfigurationError
 
@@ -41,6 +42,82 @@ class FrozenList(list[Any]):
         return FrozenList, (list(self),)
 
 
+class _Lossy(Exception):
+    """Private to this file: a scan met something that JSON would lose."""
+
+
+Link: TypeAlias = "tuple[Link, str | int] | None"
+"""Where a walk stands: the way up to its root. None is the root itself."""
+
+_Children: TypeAlias = list[tuple[Any, Any]]
+_PATH_PARTS = 64
+
+
+def type_name(value: object) -> str:
+    """The name of a value's type, whatever its metaclass does."""
+    name: str = type.__dict__["__name__"].__get__(type(value))
+    return name if name.isascii() else ascii(name)[1:-1]
+
+
+def path_text(root: str, link: Link) -> str:
+    """Write a place as ``root.key[0]["odd key"]``; very long ones lose their middle."""
+    parts: list[str | int] = []
+    while link is not None:
+        link, part = link
+        parts.append(part)
+    parts.reverse()
+    skipped = len(parts) - _PATH_PARTS
+    if skipped > 0:
+        half = _PATH_PARTS // 2
+        shown = [_part_text(part) for part in parts[:half]]
+        shown.append(f"...({skipped} levels)...")
+        shown += [_part_text(part) for part in parts[-half:]]
+    else:
+        shown = [_part_text(part) for part in parts]
+    return root + "".join(shown)
+
+
+def _part_text(part: str | int) -> str:
+    if isinstance(part, int):
+        return f"[{part}]"
+    return f".{part}" if part.isidentifier() and part.isascii() else f"[{ascii(part)}]"
+
+
+def _scalar_fault(value: object) -> str | None:
+    """What is wrong with a value that is no container, or None."""
+    kind = type(value)
+    if value is None or kind is bool:
+        return None
+    if kind is str:
+        return None if _is_text(value) else "is text with a lone surrogate"  # type: ignore[arg-type]
+    if kind is int:
+        in_range = -SAFE_INTEGER <= value <= SAFE_INTEGER  # type: ignore[operator]
+        return None if in_range else "is an integer beyond 2**53-1"
+    if kind is float:
+        if not isfinite(value):  # type: ignore[arg-type]
+            return "is not a finite number"
+        lost = value == 0.0 and copysign(1.0, value) < 0  # type: ignore[arg-type]
+        return "is negative zero" if lost else None
+    return f"is of type {type_name(value)}, which JSON does not have"
+
+
+def _is_text(value: str) -> bool:
+    """Whether the text can be written as UTF-8."""
+    if value.isascii():
+        return True
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _key_fault(key: object) -> str | None:
+    if type(key) is not str:
+        return f"has a key of type {type_name(key)}; JSON keys are strings"
+    return None if _is_text(key) else "has a key with a lone surrogate"
+
+
 def freeze(value: Any, subject: str = "value") -> Any:
     """Check that `value` is lossless JSON and return a frozen copy.
 
@@ -55,14 +132,148 @@ def freeze(value: Any, subject: str = "value") -> Any:
     Raises:
         ConfigurationError: With the path of the first part that JSON would lose.
     """
-    raise NotImplementedError
+    kind = type(value)
+    if kind is FrozenDict or kind is FrozenList:
+        return value
+    try:
+        if kind is dict or kind is list:
+            out, children = _copy_level(value)
+            if children:
+                _freeze_below(value, out, children)
+            return out
+        if _scalar_fault(value) is None:
+            return value
+    except _Lossy:
+        pass
+    fault = next(violations(value), "value changed while it was read")
+    raise ConfigurationError(f"{subject} is not lossless JSON: {fault}")
+
+
+def _copy_level(source: Any) -> tuple[Any, _Children]:
+    """Copy one container, check its scalars, name its unfrozen containers.
+
+    Copies first and checks the copy, so that nobody can change a part between
+    the check and the copy.
+    """
+    children: _Children = []
+    if type(source) is dict:
+        try:
+            frozen = FrozenDict(source)
+        except Exception:  # a key with a hostile __eq__
+            raise _Lossy from None
+        for key, item in frozen.items():
+            if type(key) is not str or not (key.isascii() or _is_text(key)):
+                raise _Lossy
+            kind = type(item)
+            if kind is str and item.isascii():
+                continue
+            if kind is dict or kind is list:
+                children.append((key, item))
+            elif kind is not FrozenDict and kind is not FrozenList and _scalar_fault(item):
+                raise _Lossy
+        return frozen, children
+    items = FrozenList(source)
+    for index, item in enumerate(items):
+        kind = type(item)
+        if kind is str and item.isascii():
+            continue
+        if kind is dict or kind is list:
+            children.append((index, item))
+        elif kind is not FrozenDict and kind is not FrozenList and _scalar_fault(item):
+            raise _Lossy
+    return items, children
+
+
+def _freeze_below(root: Any, root_copy: Any, children: _Children) -> None:
+    """Freeze everything under a copied root, depth first.
+
+    `done` maps a source's id to the source (kept alive, so that the id stays
+    its own) and its copy, or to None while the source is still open: meeting
+    such a one again is a cycle. A part that is met twice is copied once.
+    """
+    done: dict[int, tuple[Any, Any] | None] = {id(root): None}
+    stack = [(root, root_copy, children)]
+    while stack:
+        source, copy, todo = stack[-1]
+        if not todo:
+            done[id(source)] = (source, copy)
+            stack.pop()
+            continue
+        place, child = todo.pop()
+        known = done.get(id(child), False)
+        if known is None:
+            raise _Lossy
+        if known:
+            frozen = known[1]
+        else:
+            frozen, below = _copy_level(child)
+            if below:
+                done[id(child)] = None
+                stack.append((child, frozen, below))
+            else:
+                done[id(child)] = (child, frozen)
+        (dict if type(copy) is FrozenDict else list).__setitem__(copy, place, frozen)  # type: ignore[index]
 
 
 def thaw(value: Any) -> Any:
     """A plain, changeable copy of a frozen value: dicts and lists all the way down."""
-    raise NotImplementedError
+    if not isinstance(value, dict | list):
+        return value
+    root = _plain_copy(value)
+    todo = [root]
+    while todo:
+        copy = todo.pop()
+        for place, item in copy.items() if isinstance(copy, dict) else enumerate(copy):
+            if isinstance(item, dict | list):
+                copy[place] = child = _plain_copy(item)
+                todo.append(child)
+    return root
 
 
-def violations(value: Any) -> Iterator[str]:
-    """Yield a text with a path for each place where `value` is not lossless JSON."""
-    raise NotImplementedError
+def _plain_copy(value: Any) -> Any:
+    return dict(value) if isinstance(value, dict) else list(value)
+
+
+def violations(value: Any, root: str = "value") -> Iterator[str]:
+    """Yield a text with a path for each place where `value` is not lossless JSON.
+
+    In the order of the value, depth first. A part that occurs at several places
+    is reported at the first. Never raises, whatever the value is.
+
+    Args:
+        value: Anything.
+        root: What the paths start with.
+    """
+    open_ids: set[int] = set()
+    seen: dict[int, Any] = {}
+    stack: list[tuple[Any, Link, Any]] = []
+    current, link = value, None
+    while True:
+        kind = type(current)
+        if kind is not dict and kind is not list and kind not in (FrozenDict, FrozenList):
+            fault = _scalar_fault(current)
+            if fault is not None:
+                yield f"{path_text(root, link)} {fault}"
+        elif id(current) in open_ids:
+            yield f"{path_text(root, link)} contains itself"
+        elif id(current) not in seen:
+            seen[id(current)] = current
+            open_ids.add(id(current))
+            entries = list(current.items() if isinstance(current, dict) else enumerate(current))
+            stack.append((current, link, iter(entries)))
+        while stack:
+            parent, parent_link, rest = stack[-1]
+            entry = next(rest, None)
+            if entry is None:
+                open_ids.discard(id(parent))
+                stack.pop()
+                continue
+            place, current = entry
+            fault = _key_fault(place) if isinstance(parent, dict) else None
+            if fault is not None:
+                yield f"{path_text(root, parent_link)} {fault}"
+                place = "?"
+            link = (parent_link, place)
+            break
+        else:
+            return
