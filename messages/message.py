@@ -6,7 +6,7 @@ the model request all hold the same object.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from .content import Block
@@ -15,6 +15,10 @@ from .lossless import FrozenDict
 MessageId: TypeAlias = str
 
 USER_SOURCE: FrozenDict = FrozenDict({"kind": "user"})
+
+
+def _user_source() -> FrozenDict:
+    return USER_SOURCE
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +33,7 @@ class UserMessage:
 
     id: MessageId
     content: tuple[Block, ...]
-    source: dict[str, Any] = USER_SOURCE
+    source: dict[str, Any] = field(default_factory=_user_source)
 
 
 @dataclass(frozen=True, slots=True)
