@@ -1,0 +1,87 @@
+# Broodline. Needs GNU make and Python 3.11 or newer with pip; everything else goes into .venv.
+#   make help    what there is
+# Another interpreter: make test PYTHON=/path/to/python3.13
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+
+NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
+	$$p -c '$(NEW_ENOUGH)' >/dev/null 2>&1 && { echo $$p; break; }; done)
+
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+CODE := src/broodline actors messages providers supervision tests benchmarks examples
+
+# An environment knows its own path: one that was moved or copied is built again.
+ifneq ($(shell cat $(VENV)/made-in 2>/dev/null),$(CURDIR))
+$(shell rm -f $(VENV)/made-in)
+endif
+
+.PHONY: help demo test lint types layers unit bench clean
+
+help: ## say what there is (this)
+	@grep -hE '^[a-z]+:.*## ' Makefile | sed -E 's/^([a-z]+):[^#]*## /\1\t/' | expand -t 8
+
+demo: $(VENV)/installed ## set up .venv and run the main job: agents survey the package itself
+	@echo "demo: broodline demo"
+	@$(BIN)/broodline demo
+
+test: lint types layers unit ## set up .venv; lint, types, layers, every test with coverage
+	@echo "make test: $$(cat .cache/passed) passed, lint, types and layers clean"
+
+lint: $(VENV)/equipped
+	@echo "lint: ruff check, ruff format --check"
+	@$(BIN)/ruff check --quiet $(CODE)
+	@$(BIN)/ruff format --quiet --check $(CODE) || \
+		{ echo "lint: not formatted as above; mend with: $(BIN)/ruff format ."; exit 1; }
+
+types: $(VENV)/equipped
+	@echo "types: mypy --strict"
+	@$(BIN)/mypy
+	@echo "types: pyright, strict"
+	@$(BIN)/pyright --pythonpath $(BIN)/python
+
+layers: $(VENV)/equipped
+	@echo "layers: import-linter"
+	@$(BIN)/lint-imports --cache-dir .cache/import-linter
+
+# `coverage run` with the script, not -m: that would put the checkout on sys.path.
+unit: $(VENV)/equipped
+	@echo "unit: pytest in random order, with branch coverage by path"
+	@mkdir -p .cache && rm -f .cache/passed
+	@$(BIN)/coverage run $(BIN)/pytest --quiet 2>&1 | tee .cache/pytest.log
+	@sed -nE 's/.*[^0-9]([0-9]+) passed.*|^([0-9]+) passed.*/\1\2/p' .cache/pytest.log | tail -n 1 > .cache/passed
+	@$(BIN)/coverage report
+
+bench: $(VENV)/equipped ## measure what docs/performance.md tells; BENCH="--quick --only ROW --json FILE"
+	@$(BIN)/python -P benchmarks/run.py $(BENCH)
+
+clean: ## remove the environment, caches and builds
+	rm -rf $(VENV) .cache build dist src/broodline.egg-info .pytest_cache .hypothesis
+	find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +
+
+# --- the environment, in three steps; each runs again only when its file is older than what it is made from.
+
+$(VENV)/made-in:
+	@[ -n "$(PYTHON)" ] && "$(PYTHON)" -c '$(NEW_ENOUGH)' 2>/dev/null || { \
+		echo "set-up: needs Python 3.11 or newer, and '$(or $(PYTHON),python3)' is not; say which one: make PYTHON=/path/to/python3.11" >&2; exit 1; }
+	@"$(PYTHON)" -c 'import ensurepip, venv' 2>/dev/null || { \
+		echo "set-up: $(PYTHON) cannot make environments (no ensurepip); on Debian and Ubuntu: apt-get install python3-venv" >&2; exit 1; }
+	@echo "set-up: a fresh environment in $(VENV), with $$("$(PYTHON)" --version)"
+	@rm -rf $(VENV)
+	@"$(PYTHON)" -m venv $(VENV)
+	@$(PIP) install --upgrade 'pip>=25.1'
+	@echo "$(CURDIR)" > $@
+
+$(VENV)/installed: $(VENV)/made-in pyproject.toml
+	@echo "set-up: broodline and what it depends on"
+	@$(PIP) install --editable .
+	@touch $@
+
+$(VENV)/equipped: $(VENV)/installed
+	@echo "set-up: what the checks need (ruff, mypy, pyright, pytest, ...)"
+	@$(PIP) install --group dev
+	@touch $@

@@ -1,0 +1,3 @@
+"""The pytest plugin; pytest finds it by its entry point."""
+
+from __future__ import annotations
