@@ -57,7 +57,7 @@ unit: $(VENV)/equipped
 	@$(BIN)/coverage report
 
 bench: $(VENV)/equipped ## measure what docs/performance.md tells; BENCH="--quick --only ROW --json FILE"
-	@$(BIN)/python -P benchmarks/run.py $(BENCH)
+	@$(BIN)/python benchmarks/run.py $(BENCH)
 
 clean: ## remove the environment, caches and builds
 	rm -rf $(VENV) .cache build dist src/broodline.egg-info .pytest_cache .hypothesis

@@ -1,0 +1,148 @@
+"""How a figure is taken: CPU beside wall time in this process, memory in a fresh one."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from time import perf_counter, process_time
+from typing import Any, Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """How much is measured.
+
+    Attributes:
+        runs: Runs per row, three at least; the figure is their median.
+        share: Part of the full number of operations, from 0 (exclusive) to 1.
+    """
+
+    runs: int = 5
+    share: float = 1.0
+
+    def of(self, count: int) -> int:
+        """The number of operations at this scale."""
+        return max(10, int(count * self.share))
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One run: seconds of CPU and of wall time, or bytes, each per operation."""
+
+    cpu: float | None = None
+    wall: float | None = None
+    memory: float | None = None
+
+
+Kind = Literal["cpu", "wall", "memory"]
+UNITS = {"ms": 1e-3, "s": 1.0, "KiB": 1024.0}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the table.
+
+    Attributes:
+        name: What ``--only`` takes.
+        what: What is measured, for people.
+        unit: Unit of the figure and of the bar: ms, s or KiB.
+        run: Takes one sample.
+        bar: The most that DESIGN section 7 allows, in `unit`; None where it says nothing.
+        judged: Which part of a sample the bar is for.
+    """
+
+    name: str
+    what: str
+    unit: str
+    run: Callable[[Scale], Sample]
+    bar: float | None = None
+    judged: Kind = "cpu"
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """The medians of a row, in its unit, and every run of the part that is judged."""
+
+    row: Row
+    cpu: float | None
+    wall: float | None
+    memory: float | None
+    samples: tuple[float, ...]
+
+    @property
+    def verdict(self) -> str | None:
+        """``ok``, ``over``, or None where there is no bar."""
+        if self.row.bar is None:
+            return None
+        return "ok" if median(self.samples) <= self.row.bar else "over"
+
+
+def take(row: Row, scale: Scale) -> Figure:
+    """Run a row as often as the scale says."""
+    samples = [row.run(scale) for _ in range(scale.runs)]
+    parts = {kind: _in_unit(samples, kind, UNITS[row.unit]) for kind in ("cpu", "wall", "memory")}
+    middle = {kind: median(values) if values else None for kind, values in parts.items()}
+    return Figure(row, middle["cpu"], middle["wall"], middle["memory"], parts[row.judged])
+
+
+def _in_unit(samples: list[Sample], kind: str, unit: float) -> tuple[float, ...]:
+    values: list[float | None] = [getattr(sample, kind) for sample in samples]
+    return tuple(value / unit for value in values if value is not None)
+
+
+class Stopwatch:
+    """CPU and wall time of a ``with`` block, of all threads of this process."""
+
+    __slots__ = ("_cpu", "_wall", "cpu", "wall")
+
+    def __enter__(self) -> Stopwatch:
+        gc.collect()  # what an earlier run left is not this one's cost
+        self._wall, self._cpu = perf_counter(), process_time()
+        self.cpu = self.wall = 0.0
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.cpu, self.wall = process_time() - self._cpu, perf_counter() - self._wall
+
+    def per(self, count: int) -> Sample:
+        """The sample when the block did `count` operations."""
+        return Sample(cpu=self.cpu / count, wall=self.wall / count)
+
+
+def timed(run: Callable[[Scale], Coroutine[Any, Any, Sample]]) -> Callable[[Scale], Sample]:
+    """Make a row's run of a coroutine function, on a loop of its own."""
+    return lambda scale: asyncio.run(run(scale))
+
+
+def resident_bytes() -> int:
+    """What this process has in memory now (Linux)."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+async def growth(count: int, make: Callable[[int], Awaitable[Any]], warm_up: int = 200) -> float:
+    """Bytes by which this process grows for each of `count` things that `make(n)` brings."""
+    await make(warm_up)
+    gc.collect()
+    before = resident_bytes()
+    await make(count)
+    gc.collect()
+    return (resident_bytes() - before) / count
+
+
+def in_fresh_process(name: str) -> Callable[[Scale], Sample]:
+    """Make a row's run of a memory job of `memory.py`: no earlier run blurs its figure."""
+
+    def run(scale: Scale) -> Sample:
+        script = Path(__file__).with_name("memory.py")
+        command = [sys.executable, str(script), name, str(scale.of(10_000))]
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+        return Sample(memory=float(done.stdout))
+
+    return run
