@@ -1,0 +1,113 @@
+"""Names what holds up the loop.
+
+There is no watching thread: the time is read before and after everything the
+runtime runs on its loop, on the runtime's own clock.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Coroutine, Generator
+from types import TracebackType
+from typing import Any, TypeVar
+
+logger = logging.getLogger("broodline.actors")
+
+T = TypeVar("T")
+
+
+class StallWatch:
+    """Logs whoever keeps the loop for longer than `threshold` seconds at a stretch.
+
+    Attributes:
+        now: The runtime's monotonic clock, in seconds.
+        threshold: Seconds; a longer stretch is a stall.
+        stalls: How many were seen.
+    """
+
+    __slots__ = ("now", "stalls", "threshold")
+
+    def __init__(self, now: Callable[[], float], threshold: float) -> None:
+        self.now = now
+        self.threshold = threshold
+        self.stalls = 0
+
+    def report(self, seconds: float, culprit: object) -> None:
+        """Count and log one stall; `culprit` is named by its text."""
+        self.stalls += 1
+        logger.warning(
+            "The loop stood still for %.3f s because of %s; "
+            "move blocking work to the executor or await in between.",
+            seconds,
+            culprit,
+        )
+
+
+class WatchedCoroutine(Coroutine[Any, Any, T]):
+    """A coroutine whose every step is timed.
+
+    Args:
+        inner: What is run.
+        watch: Who is told of a long step.
+        culprit: Named in the log; its text is only made when needed.
+    """
+
+    __slots__ = ("_culprit", "_inner", "_send", "_watch")
+
+    def __init__(self, inner: Coroutine[Any, Any, T], watch: StallWatch, culprit: object) -> None:
+        self._inner = inner
+        self._send = inner.send
+        self._watch = watch
+        self._culprit = culprit
+
+    def send(self, value: Any, /) -> Any:
+        watch = self._watch
+        start = watch.now()
+        try:
+            return self._send(value)
+        finally:
+            elapsed = watch.now() - start
+            if elapsed > watch.threshold:
+                watch.report(elapsed, self._culprit)
+
+    def throw(
+        self,
+        typ: type[BaseException] | BaseException,
+        val: BaseException | object = None,
+        tb: TracebackType | None = None,
+        /,
+    ) -> Any:
+        error = typ if isinstance(typ, BaseException) else typ()
+        return self._inner.throw(error)
+
+    def close(self) -> None:
+        self._inner.close()
+
+    def __await__(self) -> Generator[Any, Any, T]:
+        return self._inner.__await__()
+
+    # What asyncio's debugging aids look for.
+
+    @property
+    def __name__(self) -> str:
+        return str(self._culprit)
+
+    @property
+    def __qualname__(self) -> str:
+        return str(self._culprit)
+
+    @property
+    def cr_code(self) -> Any:
+        return getattr(self._inner, "cr_code", None)
+
+    @property
+    def cr_frame(self) -> Any:
+        return getattr(self._inner, "cr_frame", None)
+
+    @property
+    def cr_running(self) -> bool:
+        return bool(getattr(self._inner, "cr_running", False))
+
+    @property
+    def cr_await(self) -> Any:
+        return getattr(self._inner, "cr_await", None)
