@@ -1,0 +1,34 @@
+"""Models: the protocol, what a stream means, what a failure is, and local stand-ins.
+
+Adapters to providers live elsewhere; here are the seam, the registry, the
+assembler and grammar of a stream, the retry policy, and the two models that
+answer without a provider: `ScriptedModel` and `RuleModel`.
+"""
+
+from .assembler import Assembler
+from .entry import Entry, blocks, call, calls, chunks, fail, hang, max_tokens, text
+from .failure import error_of, failure_of, finish_of
+from .protocol import Model
+from .registry import ModelRegistry
+from .retry import RetryPolicy
+from .scripted import ScriptedModel
+
+__all__ = [
+    "Assembler",
+    "Entry",
+    "Model",
+    "ModelRegistry",
+    "RetryPolicy",
+    "ScriptedModel",
+    "blocks",
+    "call",
+    "calls",
+    "chunks",
+    "error_of",
+    "fail",
+    "failure_of",
+    "finish_of",
+    "hang",
+    "max_tokens",
+    "text",
+]

@@ -1,0 +1,323 @@
+"""One prepared response: what a scripted model plays for one request.
+
+The constructors are the words of a script: `text`, `call`, `calls`, `blocks`,
+`fail`, `hang`, `max_tokens`, `chunks`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from ...messages.chunk import (
+    BlockEnd,
+    BlockStart,
+    Chunk,
+    Finish,
+    FinishKind,
+    ModelFailure,
+    ReasoningDelta,
+    TextDelta,
+    ToolCallDelta,
+    Usage,
+    UsageChunk,
+)
+from ...messages.content import Block, OpaqueBlock, Reasoning, Text, ToolCall
+from ...messages.errors import ConfigurationError, ModelError
+from ...messages.request import ModelRequest
+from .failure import failure_of
+
+CHUNK_TYPES = (BlockStart, TextDelta, ReasoningDelta, ToolCallDelta, BlockEnd, UsageChunk, Finish)
+_ANSWER_TYPES = (Text, Reasoning, ToolCall, OpaqueBlock)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What to stream, and how to end.
+
+    Made by the constructors of this module; a function entry may return one.
+
+    Attributes:
+        content: The blocks of the message; empty for a verbatim entry.
+        finish: How a streamed answer ends; None when it fails or hangs instead.
+        failure: Raised, or streamed, after `content`.
+        emitted: Whether the failure is streamed as a finish rather than raised.
+        hangs: Whether the response then waits for its cancellation.
+        linger: Seconds it goes on after the cancellation.
+        pieces: Deltas that each block is cut into.
+        usage: Reported before the finish.
+        ready: The chunks, when they are the same for every request.
+    """
+
+    content: tuple[Block, ...] = ()
+    finish: FinishKind | None = None
+    failure: ModelFailure | None = None
+    emitted: bool = False
+    hangs: bool = False
+    linger: float = 0.0
+    pieces: int = 1
+    usage: Usage | None = None
+    ready: tuple[Chunk, ...] | None = None
+
+    def chunks(self, request: ModelRequest) -> tuple[Chunk, ...]:
+        """What is streamed in answer to `request`, before a raise or a hang."""
+        if self.ready is not None:
+            return self.ready
+        return self._render(identified(self.content, request))
+
+    def prepared(self) -> Entry:
+        """The same entry with its chunks rendered, when no call waits for an id."""
+        if self.ready is not None or any(
+            isinstance(block, ToolCall) and not block.id for block in self.content
+        ):
+            return self
+        values = {name: getattr(self, name) for name in self.__slots__}
+        return Entry(**{**values, "ready": self._render(self.content)})
+
+    def _render(self, content: tuple[Block, ...]) -> tuple[Chunk, ...]:
+        rendered: list[Chunk] = []
+        for index, block in enumerate(content):
+            rendered += _block_chunks(index, block, self.pieces, closed=not self.hangs)
+        if self.usage is not None:
+            rendered.append(UsageChunk(self.usage))
+        if self.emitted and self.failure is not None:
+            kind: FinishKind = "aborted" if self.failure.code == "ABORTED" else "error"
+            rendered.append(Finish(kind, self.failure))
+        elif self.finish is not None:
+            rendered.append(Finish(self.finish))
+        return tuple(rendered)
+
+
+EntryLike: TypeAlias = Entry | str | Block | Sequence[Block | str] | Sequence[Chunk]
+"""What a script, a function entry or a rule may give: see `entry_of`."""
+
+EntryFunction: TypeAlias = Callable[[ModelRequest], EntryLike | Awaitable[EntryLike]]
+
+
+def text(value: str, *, reasoning: str = "", pieces: int = 1, usage: Usage | None = None) -> Entry:
+    """Answer with `value`: five chunks.
+
+    Args:
+        value: The text; the empty string gives a response without content.
+        reasoning: Thinking text to stream before it.
+        pieces: How many deltas to cut it into.
+        usage: Tokens to report; default one in, a quarter of the length out.
+    """
+    content: list[Block] = [Reasoning(reasoning)] if reasoning else []
+    if value:
+        content.append(Text(value))
+    return blocks(*content, pieces=pieces, usage=usage)
+
+
+def call(
+    name: str,
+    arguments: Mapping[str, Any] | str | None = None,
+    /,
+    *,
+    id: str | None = None,
+    **named: Any,
+) -> Entry:
+    """Ask for one tool: ``call("word_count", passage="one two")``.
+
+    Args:
+        name: The tool.
+        arguments: Its arguments as a mapping, or as raw text that is sent untouched
+            (for malformed JSON). Needed when one is called ``id``.
+        id: The call's id; default one made from the place in the conversation.
+        named: The arguments by name, instead of `arguments`.
+
+    Raises:
+        ConfigurationError: If both forms are used, or a value is not JSON.
+    """
+    return blocks(tool_call(name, arguments, named, id))
+
+
+def calls(*wanted: Entry | ToolCall, text: str = "") -> Entry:
+    """Ask for several tools in one message: ``calls(call("a"), call("b"))``.
+
+    Args:
+        wanted: What `call` made, or blocks.
+        text: Said before the calls.
+    """
+    content: list[Block] = [Text(text)] if text else []
+    for item in wanted:
+        content.extend(item.content if isinstance(item, Entry) else (item,))
+    if not any(isinstance(block, ToolCall) for block in content):
+        raise ConfigurationError("calls() needs at least one call(...)")
+    return blocks(*content)
+
+
+def blocks(*content: Block, pieces: int = 1, usage: Usage | None = None) -> Entry:
+    """Answer with these blocks, in order: text, reasoning, tool calls, opaque blocks."""
+    if pieces < 1:
+        raise ConfigurationError(f"pieces={pieces!r} must be at least 1")
+    for block in content:
+        if not isinstance(block, _ANSWER_TYPES):
+            raise ConfigurationError(
+                f"a model cannot answer with a {type(block).__name__}; "
+                "use Text, Reasoning, ToolCall or OpaqueBlock"
+            )
+    wants = any(isinstance(block, ToolCall) for block in content)
+    return Entry(
+        content,
+        "tool-calls" if wants else "stop",
+        pieces=pieces,
+        usage=usage or _usage(content),
+    ).prepared()
+
+
+def max_tokens(value: str = "", *cut: Entry | ToolCall) -> Entry:
+    """Run into the ceiling of a response after `value` and the calls `cut`."""
+    answer = calls(*cut, text=value) if cut else text(value)
+    return Entry(answer.content, "max-tokens", usage=answer.usage).prepared()
+
+
+def fail(
+    code: str = "UNKNOWN",
+    message: str = "the script says so",
+    *,
+    status: int | None = None,
+    retry_after: float | None = None,
+    request_id: str | None = None,
+    after: str | Entry = "",
+    emit: bool = False,
+) -> Entry:
+    """Fail with a `ModelError`.
+
+    Args:
+        code: Such as ``RATE_LIMIT``, ``SERVER``, ``AUTH``.
+        message: For people.
+        status: HTTP status.
+        retry_after: Seconds the provider asks to wait.
+        request_id: The provider's id.
+        after: Text or an answer that streams first, unfinished.
+        emit: Stream the failure as a finish instead of raising it.
+    """
+    error = ModelError(message, code, status=status, retry_after=retry_after, request_id=request_id)
+    content = after.content if isinstance(after, Entry) else _said(after)
+    return Entry(content, failure=failure_of(error), emitted=emit).prepared()
+
+
+def hang(said: str = "", *, linger: float = 0.0) -> Entry:
+    """Stream `said`, leave its block open, then wait until the request is cancelled.
+
+    The wait ends with the task's cancellation or with ``request.signal``, whichever
+    comes first, and costs nothing meanwhile.
+
+    Args:
+        said: Text that streams first.
+        linger: Seconds it goes on after the cancellation.
+    """
+    return Entry(_said(said), hangs=True, linger=linger).prepared()
+
+
+def chunks(stream: Iterable[Chunk]) -> Entry:
+    """Stream exactly these chunks, be they a correct stream or not."""
+    return Entry(ready=tuple(stream))
+
+
+def entry_of(value: object) -> Entry:
+    """Take what stands for a response: an entry, text, a block, a list of blocks, of chunks.
+
+    Raises:
+        ConfigurationError: If it is none of them.
+    """
+    if isinstance(value, Entry):
+        return value
+    if isinstance(value, str):
+        return text(value)
+    if isinstance(value, _ANSWER_TYPES):
+        return blocks(value)
+    if isinstance(value, list | tuple):
+        items: Sequence[object] = value
+        if items and all(isinstance(item, CHUNK_TYPES) for item in items):
+            return chunks(items)  # type: ignore[arg-type]
+        return blocks(*map(_block_of, items))
+    raise ConfigurationError(
+        f"{type(value).__name__} is no response; give a string, a block, a list of blocks, a list "
+        "of chunks, or what text(), call(), calls(), fail(), hang() or max_tokens() made"
+    )
+
+
+def identified(content: tuple[Block, ...], request: ModelRequest) -> tuple[Block, ...]:
+    """Give calls without an id one that is new in the session and the same in every run."""
+    # The history only grows, so its length tells one response of a session from
+    # the next, also after a resume and without counting anything.
+    prefix = f"call-{len(request.messages)}"
+    return tuple(
+        ToolCall(f"{prefix}-{place}", block.name, block.arguments)
+        if isinstance(block, ToolCall) and not block.id
+        else block
+        for place, block in enumerate(content)
+    )
+
+
+def tool_call(
+    name: str, arguments: Mapping[str, Any] | str | None, named: Mapping[str, Any], id: str | None
+) -> ToolCall:
+    """A call with its arguments as JSON text; without an `id` it gets one when it is played."""
+    if arguments is not None and named:
+        raise ConfigurationError(
+            f"call({name!r}) got its arguments twice: as one value and by name; use one form"
+        )
+    if isinstance(arguments, str):
+        return ToolCall(id or "", name, arguments)
+    values = dict(arguments) if arguments is not None else dict(named)
+    try:
+        raw = json.dumps(values, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise ConfigurationError(
+            f"the arguments of call({name!r}) are not JSON: {error}; "
+            "pass raw text to send something malformed"
+        ) from error
+    return ToolCall(id or "", name, raw)
+
+
+def _block_of(item: object) -> Block:
+    if isinstance(item, str):
+        return Text(item)
+    if isinstance(item, Entry) and item.content:
+        raise ConfigurationError("a list cannot hold entries; use calls(call(...), call(...))")
+    if not isinstance(item, _ANSWER_TYPES):
+        raise ConfigurationError(f"a response cannot hold a {type(item).__name__}")
+    return item
+
+
+def _said(value: str) -> tuple[Block, ...]:
+    return (Text(value),) if value else ()
+
+
+def _usage(content: Sequence[Block]) -> Usage:
+    length = sum(
+        len(block.arguments) if isinstance(block, ToolCall) else len(block.text)
+        for block in content
+        if isinstance(block, Text | Reasoning | ToolCall)
+    )
+    return Usage(input_tokens=1, output_tokens=length // 4 + 1)
+
+
+def _block_chunks(index: int, block: Block, pieces: int, *, closed: bool) -> list[Chunk]:
+    rendered: list[Chunk] = []
+    if isinstance(block, Text):
+        rendered.append(BlockStart(index, "text"))
+        rendered += [TextDelta(index, part) for part in _cut(block.text, pieces)]
+    elif isinstance(block, Reasoning):
+        rendered.append(BlockStart(index, "reasoning"))
+        rendered += [ReasoningDelta(index, part) for part in _cut(block.text, pieces)]
+    elif isinstance(block, ToolCall):
+        rendered.append(BlockStart(index, "tool-call"))
+        # Real providers name the call in its first delta and cut its arguments.
+        for place, part in enumerate(_cut(block.arguments, max(pieces, 2)) or [""]):
+            name = None if place else block.name
+            rendered.append(ToolCallDelta(index, block.id, part, name))
+    if closed or isinstance(block, OpaqueBlock):
+        rendered.append(BlockEnd(index, block))
+    return rendered
+
+
+def _cut(value: str, pieces: int) -> list[str]:
+    """At most `pieces` parts of about the same length, none of them empty."""
+    size = -(-len(value) // pieces) or 1
+    return [value[start : start + size] for start in range(0, len(value), size)]
