@@ -6,6 +6,7 @@ shared from then on, so nothing is ever copied or checked a second time.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from math import copysign, isfinite
 from typing import Any, NoReturn, TypeAlias
@@ -51,6 +52,7 @@ Link: TypeAlias = "tuple[Link, str | int] | None"
 
 _Children: TypeAlias = list[tuple[Any, Any]]
 _PATH_PARTS = 64
+_BARE_KEY = re.compile(r"[A-Za-z_$][A-Za-z0-9_$-]*")
 
 
 def type_name(value: object) -> str:
@@ -80,7 +82,7 @@ def path_text(root: str, link: Link) -> str:
 def _part_text(part: str | int) -> str:
     if isinstance(part, int):
         return f"[{part}]"
-    return f".{part}" if part.isidentifier() and part.isascii() else f"[{ascii(part)}]"
+    return f".{part}" if _BARE_KEY.fullmatch(part) else f"[{part!a}]"
 
 
 def _scalar_fault(value: object) -> str | None:
