@@ -45,20 +45,25 @@ def test_a_thread_about_to_end_is_waited_for() -> None:
         gate.set()
 
 
+def open_a_file(folder: Path) -> int:
+    """A descriptor of a file."""
+    return os.open(folder / "note", os.O_CREAT)
+
+
+def open_a_socket(_folder: Path) -> int:
+    """A descriptor of a socket."""
+    return socket.socket().detach()
+
+
 @pytest.mark.parametrize(
-    ("opened", "told"),
-    [
-        (lambda path: os.open(path / "note", os.O_CREAT), "note"),
-        (lambda _: socket.socket().detach(), "socket:"),
-    ],
-    ids=["file", "socket"],
+    ("opened", "told"), [(open_a_file, "note"), (open_a_socket, "socket:")], ids=["file", "socket"]
 )
 def test_an_open_file_is_named(opened: Callable[[Path], int], told: str, tmp_path: Path) -> None:
     """A file or a socket that stays open is named by what it points at."""
-    opener: list[int] = []
+    descriptors: list[int] = []
     with pytest.raises(AssertionError, match=told), nothing_left():
-        opener.append(opened(tmp_path))
-    os.close(opener[0])
+        descriptors.append(opened(tmp_path))
+    os.close(descriptors[0])
 
 
 def test_a_child_process_is_named() -> None:
@@ -77,8 +82,8 @@ def test_a_failure_of_the_block_itself_comes_through() -> None:
         _ = 1 // 0
 
 
-def test_the_conftest_fails_a_test_that_leaves_something(pytester: pytest.Pytester) -> None:
-    """A task, an event loop and a thread each fail exactly the test that left them."""
+def test_plugin_and_conftest_fail_a_test_that_leaves_something(pytester: pytest.Pytester) -> None:
+    """A task and an event loop each fail exactly the test that left them."""
     pytester.makeconftest((Path(__file__).parent / "conftest.py").read_text())
     pytester.makeini("[pytest]\nasyncio_mode = auto\n")
     pytester.makepyfile(
@@ -97,7 +102,7 @@ def test_the_conftest_fails_a_test_that_leaves_something(pytester: pytest.Pytest
             await asyncio.create_task(asyncio.sleep(0))
         """
     )
-    result = pytester.runpytest_subprocess("-p", "no:randomly")
+    result = pytester.runpytest_subprocess("-p", "no:randomly", "-p", "broodline.testing.plugin")
     result.assert_outcomes(passed=3, errors=2)
     result.stdout.fnmatch_lines(["*tasks unfinished:*", "*forgotten*", "*open file*eventpoll*"])
 

@@ -1,7 +1,7 @@
 """The test kit: what a test of a program that uses Broodline needs.
 
-Nothing in the runtime may import it. pytest loads `plugin` by itself where both are
-installed; the rest works with any test runner.
+Nothing in the runtime may import it. `plugin` is for pytest and is loaded only when
+asked for; the rest works with any test runner.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,7 +64,7 @@ class Belongings:
 
 
 @contextmanager
-def nothing_left(*, grace: float = 1.0) -> Iterator[None]:
+def nothing_left(*, grace: float = 1.0) -> Generator[None]:
     """Fail when the block leaves a thread, an open file or a child process behind.
 
     Args:
