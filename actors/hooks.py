@@ -14,7 +14,6 @@ import asyncio
 import inspect
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from functools import partial
 from typing import Any, TypeAlias
 
 from .registration import Registration
@@ -29,22 +28,45 @@ _LOGGER = logging.getLogger("broodline.hooks")
 class Listener:
     """One registered function; `order` is its place among all listeners."""
 
-    __slots__ = ("active", "function", "order")
+    __slots__ = ("_event", "_scope", "_table", "active", "function", "order")
 
-    def __init__(self, function: ListenerFunction, order: int) -> None:
+    def __init__(
+        self, function: ListenerFunction, order: int, table: Table, event: str, scope: Scope | None
+    ) -> None:
         self.function = function
         self.order = order
         self.active = True
+        self._table = table
+        self._event = event
+        self._scope = scope
+
+    def join(self) -> None:
+        """Take its place behind the listeners that are there."""
+        layers = self._table.setdefault(self._event, {})
+        layers[self._scope] = (*layers.get(self._scope, ()), self)
+
+    def stop(self) -> None:
+        """Leave its place; an emit that is under way passes over it."""
+        self.active = False
+        layers = self._table[self._event]
+        rest = tuple(other for other in layers[self._scope] if other is not self)
+        if rest:
+            layers[self._scope] = rest
+            return
+        del layers[self._scope]
+        if not layers:  # so that an event nobody hears costs one look-up
+            del self._table[self._event]
 
 
-_Table: TypeAlias = dict[str, dict[Scope | None, tuple[Listener, ...]]]
+Table: TypeAlias = dict[str, dict[Scope | None, tuple[Listener, ...]]]
+"""Listeners by event and scope; the tuples are replaced, never changed."""
 
 
 def _order(listener: Listener) -> int:
     return listener.order
 
 
-def _matching(table: _Table, event: str, scope: Scope | None) -> tuple[Listener, ...]:
+def _matching(table: Table, event: str, scope: Scope | None) -> tuple[Listener, ...]:
     """The listeners of `event` that hear `scope`, in registration order."""
     layers = table.get(event)
     if layers is None:
@@ -67,11 +89,9 @@ class Hooks:
 
     __slots__ = ("_count", "_interceptors", "_logger", "_observers", "_spawn", "_tasks")
 
-    def __init__(
-        self, *, spawn: Spawn | None = None, logger: logging.Logger | None = None
-    ) -> None:
-        self._observers: _Table = {}
-        self._interceptors: _Table = {}
+    def __init__(self, *, spawn: Spawn | None = None, logger: logging.Logger | None = None) -> None:
+        self._observers: Table = {}
+        self._interceptors: Table = {}
         self._count = 0
         self._logger = _LOGGER if logger is None else logger
         self._tasks: dict[asyncio.Task[None], None] = {}
@@ -162,25 +182,13 @@ class Hooks:
                     await result
 
     def _add(
-        self, table: _Table, event: str, function: ListenerFunction, scope: Scope | None
+        self, table: Table, event: str, function: ListenerFunction, scope: Scope | None
     ) -> Registration:
         self._count += 1
-        listener = Listener(function, self._count)
-        registration = register_in(scope, partial(self._remove, table, event, scope, listener))
-        layers = table.setdefault(event, {})
-        layers[scope] = (*layers.get(scope, ()), listener)
+        listener = Listener(function, self._count, table, event, scope)
+        registration = register_in(scope, listener.stop)
+        listener.join()
         return registration
-
-    def _remove(self, table: _Table, event: str, scope: Scope | None, listener: Listener) -> None:
-        listener.active = False
-        layers = table[event]
-        rest = tuple(other for other in layers[scope] if other is not listener)
-        if rest:
-            layers[scope] = rest
-            return
-        del layers[scope]
-        if not layers:  # so that an event nobody hears costs one look-up
-            del table[event]
 
     def _tell(
         self, listener: Listener, event: str, payload: Any, *, contained: bool = True

@@ -13,7 +13,6 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Iterator
-from functools import partial
 from typing import Any, TypeAlias
 
 from ..messages.errors import ConfigurationError, DeadlockError, OperationCancelledError
@@ -55,7 +54,8 @@ class Scope:
         self.disposed = False
         self._sweeping = False
         self._parent: Scope | None = None
-        self._cleanups: dict[object, Cleanup] | None = None
+        # None for a registration that only has to be disposed.
+        self._cleanups: dict[Registration, Cleanup | None] | None = None
         self._failures: list[Exception] | None = None
         self._failure: ExceptionGroup[Exception] | None = None
         self._pending: Awaitable[Any] | None = None
@@ -123,10 +123,7 @@ class Scope:
         Raises:
             ConfigurationError: If the scope is disposed.
         """
-        self.check_open()
-        key = object()
-        self._keep(key, cleanup)
-        return Registration(partial(self._forget, key))
+        return self._keep(_ScopedRegistration(self, _nothing), cleanup)
 
     def register(self, undo: Callable[[], None]) -> Registration:
         """A registration that ends with the scope, if it was not ended before.
@@ -134,24 +131,19 @@ class Scope:
         Raises:
             ConfigurationError: If the scope is disposed.
         """
-        self.check_open()
-        key = object()
-        registration = Registration(partial(self._undo, key, undo))
-        self._keep(key, registration.dispose)
-        return registration
+        return self._keep(_ScopedRegistration(self, undo), None)
 
-    def _keep(self, key: object, cleanup: Cleanup) -> None:
+    def _keep(self, registration: _ScopedRegistration, cleanup: Cleanup | None) -> Registration:
+        self.check_open()
         if self._cleanups is None:
             self._cleanups = {}
-        self._cleanups[key] = cleanup
+        self._cleanups[registration] = cleanup
+        return registration
 
-    def _forget(self, key: object) -> None:
+    def forget(self, registration: Registration) -> None:
+        """Let go of a registration of this scope; its own `dispose` calls this."""
         if self._cleanups is not None:
-            self._cleanups.pop(key, None)
-
-    def _undo(self, key: object, undo: Callable[[], None]) -> None:
-        self._forget(key)
-        undo()
+            self._cleanups.pop(registration, None)
 
     def dispose_now(self) -> bool:
         """Dispose without waiting, as far as that goes.
@@ -201,7 +193,9 @@ class Scope:
         self._sweeping = True
         try:
             while self._cleanups and self._pending is None:
-                self._run(self._cleanups.popitem()[1])
+                registration, cleanup = self._cleanups.popitem()
+                self._run(registration.dispose if cleanup is None else cleanup)
+                registration.dispose()
         finally:
             self._sweeping = False
         return self._pending is None
@@ -242,6 +236,24 @@ class Scope:
                 self._failures,
             )
         raise self._failure
+
+
+class _ScopedRegistration(Registration):
+    """Also leaves its scope when it is disposed first."""
+
+    __slots__ = ("_scope",)
+
+    def __init__(self, scope: Scope, undo: Callable[[], None]) -> None:
+        super().__init__(undo)
+        self._scope = scope
+
+    def dispose(self) -> None:
+        self._scope.forget(self)
+        super().dispose()
+
+
+def _nothing() -> None:
+    """What there is to undo about a cleanup that is forgotten."""
 
 
 def register_in(scope: Scope | None, undo: Callable[[], None]) -> Registration:
