@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 import sys
 
+from broodline import Runtime, SubagentRequest
 from measure import growth
 from rows import Idler
 from stage import SilentModel
-
-from broodline import Runtime, SubagentRequest
 
 
 async def waiting(count: int) -> float:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 
+from broodline import Runtime, SubagentRequest
 from broodline.actors.actor import EventLoopActor
+from broodline.actors.agents import AgentHandle
 from measure import Row, Sample, Scale, Stopwatch, in_fresh_process, timed
 from stage import InstantModel, SlowModel
-
-from broodline import Runtime, SubagentRequest
-from broodline.actors.agents import AgentHandle
 
 
 async def delegate(runtime: Runtime, parent: AgentHandle) -> None:

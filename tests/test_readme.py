@@ -1,0 +1,92 @@
+"""What the pages say can be done, done: programs, commands and links."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+TARGETS = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+
+
+class Fence(NamedTuple):
+    """A fenced block of a page."""
+
+    page: str
+    line: int
+    language: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.page}:{self.line}"
+
+
+def fences_of(page: Path) -> list[Fence]:
+    """The fenced blocks of a page, in order."""
+    text = page.read_text()
+    return [
+        Fence(page.name, text[: found.start()].count("\n") + 1, found[1], found[2])
+        for found in re.finditer(r"^```(\w*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    ]
+
+
+README = fences_of(ROOT / "README.md")
+EXPECTED = {one: two.text for one, two in pairwise(README) if two.language == "text"}
+PROGRAMS = [fence for fence in README if fence.language == "python"]
+COMMANDS = [
+    (fence, line.removeprefix("$ "))
+    for fence in README
+    if fence.language == "console"
+    for line in fence.text.splitlines()
+]
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=str)
+def test_every_program_of_the_readme_runs(program: Fence, tmp_path: Path) -> None:
+    """A program of the README runs in an empty folder and prints what stands below it."""
+    script = tmp_path / "program.py"
+    script.write_text(program.text)
+    command = [sys.executable, "-W", "error", str(script)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == EXPECTED.get(program, "")
+
+
+@pytest.mark.parametrize(("fence", "command"), COMMANDS, ids=str)
+def test_every_command_of_the_readme_is_there(fence: Fence, command: str, tmp_path: Path) -> None:
+    """`broodline ...` succeeds as written; a target of make exists; nothing else is told."""
+    program, *words = shlex.split(command)
+    if program == "broodline":
+        folder = tmp_path / "docs"
+        folder.mkdir()
+        (folder / "note.txt").write_text("A line.\n")
+        code = "import sys; from broodline.cli import main; sys.exit(main())"
+        done = subprocess.run(
+            [sys.executable, "-c", code, *words],
+            cwd=tmp_path,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+    elif program == "make":
+        assert set(words) <= TARGETS
+    else:
+        assert command == "pip install .", f"{fence}: nothing tests {command!r}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_of_the_pages_lead_somewhere(page: Path) -> None:
+    """A relative link of a page points at a file of the repository."""
+    targets = re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text())
+    missing = [target for target in targets if not (page.parent / target).exists()]
+    assert not missing
