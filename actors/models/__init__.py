@@ -6,20 +6,27 @@ answer without a provider: `ScriptedModel` and `RuleModel`.
 """
 
 from .assembler import Assembler
+from .conversation import CallResult, Conversation
 from .entry import Entry, blocks, call, calls, chunks, fail, hang, max_tokens, text
 from .failure import error_of, failure_of, finish_of
+from .grammar import StreamGrammar
 from .protocol import Model
 from .registry import ModelRegistry
 from .retry import RetryPolicy
+from .rule import RuleModel
 from .scripted import ScriptedModel
 
 __all__ = [
     "Assembler",
+    "CallResult",
+    "Conversation",
     "Entry",
     "Model",
     "ModelRegistry",
     "RetryPolicy",
+    "RuleModel",
     "ScriptedModel",
+    "StreamGrammar",
     "blocks",
     "call",
     "calls",

@@ -20,7 +20,7 @@ from ...messages.chunk import (
     UsageChunk,
 )
 from ...messages.content import Block, Reasoning, Text, ToolCall
-from ...messages.errors import ModelError
+from .failure import malformed
 
 
 class _Partial:
@@ -83,7 +83,7 @@ class Assembler:
             if self.finish is None:
                 self.finish = chunk
         else:
-            raise _malformed(f"a model streamed a {type(chunk).__name__}, which is not a chunk")
+            raise malformed(f"a model streamed a {type(chunk).__name__}, which is not a chunk")
 
     def message_content(self) -> tuple[Block, ...]:
         """The blocks of the message, in first-seen order of their indexes.
@@ -116,7 +116,7 @@ class Assembler:
             slot = self._slots[index] = _Partial(kind)
         if isinstance(slot, _Partial):
             if slot.kind != kind:
-                raise _malformed(f"a {kind} delta for block {index}, which is {slot.kind}")
+                raise malformed(f"a {kind} delta for block {index}, which is {slot.kind}")
             slot.parts.append(text)
 
     def _extend_call(self, chunk: ToolCallDelta) -> None:
@@ -149,12 +149,5 @@ def _block(index: int, slot: _Slot) -> Block:
         return ToolCall(slot.id or f"call-{index}", slot.name, "".join(slot.parts))
     block = _readable(slot)
     if block is None:
-        raise _malformed(f"block {index} of unknown type {slot.kind!r} was started and not closed")
+        raise malformed(f"block {index} of unknown type {slot.kind!r} was started and not closed")
     return block
-
-
-def _malformed(fact: str) -> ModelError:
-    return ModelError(
-        f"malformed model response: {fact}; the model's stream must obey StreamGrammar",
-        "MALFORMED_RESPONSE",
-    )

@@ -27,7 +27,7 @@ from ...messages.chunk import (
 from ...messages.content import Block, OpaqueBlock, Reasoning, Text, ToolCall
 from ...messages.errors import ConfigurationError, ModelError
 from ...messages.request import ModelRequest
-from .failure import failure_of
+from .failure import failure_of, malformed
 
 CHUNK_TYPES = (BlockStart, TextDelta, ReasoningDelta, ToolCallDelta, BlockEnd, UsageChunk, Finish)
 _ANSWER_TYPES = (Text, Reasoning, ToolCall, OpaqueBlock)
@@ -192,7 +192,7 @@ def fail(
         status: HTTP status.
         retry_after: Seconds the provider asks to wait.
         request_id: The provider's id.
-        after: Text or an answer that streams first, unfinished.
+        after: Text or an answer that streams first, without its usage and finish.
         emit: Stream the failure as a finish instead of raising it.
     """
     error = ModelError(message, code, status=status, retry_after=retry_after, request_id=request_id)
@@ -239,6 +239,19 @@ def entry_of(value: object) -> Entry:
         f"{type(value).__name__} is no response; give a string, a block, a list of blocks, a list "
         "of chunks, or what text(), call(), calls(), fail(), hang() or max_tokens() made"
     )
+
+
+def answer_of(value: object, function: Callable[..., object]) -> Entry:
+    """Take what a rule or a function entry returned.
+
+    Raises:
+        ModelError: ``MALFORMED_RESPONSE``, naming the function.
+    """
+    try:
+        return entry_of(value)
+    except ConfigurationError as error:
+        name = getattr(function, "__qualname__", type(function).__name__)
+        raise malformed(f"{name} returned no response: {error.message}") from error
 
 
 def identified(content: tuple[Block, ...], request: ModelRequest) -> tuple[Block, ...]:

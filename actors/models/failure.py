@@ -15,6 +15,7 @@ from .redaction import error_text, redact, render_chain
 
 ABORTED = "ABORTED"
 UNKNOWN = "UNKNOWN"
+MALFORMED_RESPONSE = "MALFORMED_RESPONSE"
 
 
 def failure_of(exc: BaseException, *, aborted: bool = False) -> ModelFailure:
@@ -58,6 +59,11 @@ def error_of(failure: ModelFailure) -> ModelError:
         retry_after=None if wait is None else wait / 1000,
         request_id=failure.request_id,
     )
+
+
+def malformed(fact: str) -> ModelError:
+    """The error of a model whose stream or answer cannot be used."""
+    return ModelError(f"malformed model response: {fact}", MALFORMED_RESPONSE)
 
 
 # A ModelError may come from anyone's code: what is not what it should be is left out.

@@ -73,9 +73,8 @@ class RetryPolicy:
         """
         if failure.code == "ABORTED":
             return None
-        if self.mode == "normal" and (
-            failure.code not in self.codes or retry_number > self.retries
-        ):
+        normal = self.mode == "normal"
+        if normal and (failure.code not in self.codes or retry_number > self.retries):
             return None
         asked = failure.provider_retry_after_ms
         if asked is not None and asked >= 0:

@@ -8,9 +8,9 @@ from collections.abc import AsyncGenerator, Sequence
 from typing import TypeAlias
 
 from ...messages.chunk import Chunk
-from ...messages.errors import BroodlineError, ConfigurationError, ModelError
+from ...messages.errors import ConfigurationError, ModelError
 from ...messages.request import ModelRequest
-from .entry import Entry, EntryFunction, EntryLike, entry_of
+from .entry import Entry, EntryFunction, EntryLike, answer_of, entry_of
 from .local import LocalModel, Sleep
 
 ScriptEntry: TypeAlias = EntryLike | EntryFunction
@@ -128,17 +128,13 @@ class ScriptedModel(LocalModel):
 
     def _used_up(self, session_id: str) -> ModelError:
         total = len(self._steps)
+        said, place, advice = "each", self._next_of.get(session_id, 0), "add entries"
         if self._shared:
             said, place = "shared", self._next
-            advice = (
-                "add entries, or use each=[...] to play the list from its start in every session"
-            )
-        else:
-            said, place = "each", self._next_of[session_id]
-            advice = "add entries"
+            advice += ", or use each=[...] to play the list from its start in every session"
         return ModelError(
-            f"the script of {self.provider}:{self.model} is used up: session {session_id} asked for "
-            f"response {place}, but {said}=[...] has {total} entries; {advice}"
+            f"the script of {self.provider}:{self.model} is used up: session {session_id} asked "
+            f"for response {place}, but {said}=[...] has {total} entries; {advice}"
         )
 
 
@@ -155,10 +151,4 @@ async def _evaluate(function: EntryFunction, request: ModelRequest) -> Entry:
     value = function(request)
     if inspect.isawaitable(value):
         value = await value
-    try:
-        return entry_of(value)
-    except BroodlineError as error:
-        name = getattr(function, "__name__", type(function).__name__)
-        raise ModelError(
-            f"the function entry {name} gave no response: {error.message}", "MALFORMED_RESPONSE"
-        ) from error
+    return answer_of(value, function)
