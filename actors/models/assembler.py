@@ -79,11 +79,8 @@ class Assembler:
             self._extend_call(chunk)
         elif isinstance(chunk, ReasoningDelta):
             self._extend(chunk.index, "reasoning", chunk.text)
-        elif isinstance(chunk, Finish):
-            if self.finish is None:
-                self.finish = chunk
         else:
-            raise malformed(f"a model streamed a {type(chunk).__name__}, which is not a chunk")
+            self._end(chunk)
 
     def message_content(self) -> tuple[Block, ...]:
         """The blocks of the message, in first-seen order of their indexes.
@@ -109,6 +106,12 @@ class Assembler:
             if isinstance(block, Text | Reasoning) and block.text.strip():
                 kept.append(block)
         return tuple(kept)
+
+    def _end(self, chunk: object) -> None:
+        if not isinstance(chunk, Finish):
+            raise malformed(f"a model streamed a {type(chunk).__name__}, which is not a chunk")
+        if self.finish is None:
+            self.finish = chunk
 
     def _extend(self, index: int, kind: str, text: str) -> None:
         slot = self._slots.get(index)

@@ -7,30 +7,16 @@ The constructors are the words of a script: `text`, `call`, `calls`, `blocks`,
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
 
-from ...messages.chunk import (
-    BlockEnd,
-    BlockStart,
-    Chunk,
-    Finish,
-    FinishKind,
-    ModelFailure,
-    ReasoningDelta,
-    TextDelta,
-    ToolCallDelta,
-    Usage,
-    UsageChunk,
-)
-from ...messages.content import Block, OpaqueBlock, Reasoning, Text, ToolCall
+from ...messages.chunk import Chunk, Finish, FinishKind, ModelFailure, Usage, UsageChunk
+from ...messages.content import Block, Reasoning, Text, ToolCall
 from ...messages.errors import ConfigurationError, ModelError
 from ...messages.request import ModelRequest
-from .failure import failure_of, malformed
-
-CHUNK_TYPES = (BlockStart, TextDelta, ReasoningDelta, ToolCallDelta, BlockEnd, UsageChunk, Finish)
-_ANSWER_TYPES = (Text, Reasoning, ToolCall, OpaqueBlock)
+from .failure import failure_of
+from .playback import ANSWER_TYPES, block_chunks, identified, usage_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +59,12 @@ class Entry:
             isinstance(block, ToolCall) and not block.id for block in self.content
         ):
             return self
-        values = {name: getattr(self, name) for name in self.__slots__}
-        return Entry(**{**values, "ready": self._render(self.content)})
+        return replace(self, ready=self._render(self.content))
 
     def _render(self, content: tuple[Block, ...]) -> tuple[Chunk, ...]:
         rendered: list[Chunk] = []
         for index, block in enumerate(content):
-            rendered += _block_chunks(index, block, self.pieces, closed=not self.hangs)
+            rendered += block_chunks(index, block, self.pieces, closed=not self.hangs)
         if self.usage is not None:
             rendered.append(UsageChunk(self.usage))
         if self.emitted and self.failure is not None:
@@ -88,12 +73,6 @@ class Entry:
         elif self.finish is not None:
             rendered.append(Finish(self.finish))
         return tuple(rendered)
-
-
-EntryLike: TypeAlias = Entry | str | Block | Sequence[Block | str] | Sequence[Chunk]
-"""What a script, a function entry or a rule may give: see `entry_of`."""
-
-EntryFunction: TypeAlias = Callable[[ModelRequest], EntryLike | Awaitable[EntryLike]]
 
 
 def text(value: str, *, reasoning: str = "", pieces: int = 1, usage: Usage | None = None) -> Entry:
@@ -154,7 +133,7 @@ def blocks(*content: Block, pieces: int = 1, usage: Usage | None = None) -> Entr
     if pieces < 1:
         raise ConfigurationError(f"pieces={pieces!r} must be at least 1")
     for block in content:
-        if not isinstance(block, _ANSWER_TYPES):
+        if not isinstance(block, ANSWER_TYPES):
             raise ConfigurationError(
                 f"a model cannot answer with a {type(block).__name__}; "
                 "use Text, Reasoning, ToolCall or OpaqueBlock"
@@ -164,7 +143,7 @@ def blocks(*content: Block, pieces: int = 1, usage: Usage | None = None) -> Entr
         content,
         "tool-calls" if wants else "stop",
         pieces=pieces,
-        usage=usage or _usage(content),
+        usage=usage or usage_of(content),
     ).prepared()
 
 
@@ -218,55 +197,6 @@ def chunks(stream: Iterable[Chunk]) -> Entry:
     return Entry(ready=tuple(stream))
 
 
-def entry_of(value: object) -> Entry:
-    """Take what stands for a response: an entry, text, a block, a list of blocks, of chunks.
-
-    Raises:
-        ConfigurationError: If it is none of them.
-    """
-    if isinstance(value, Entry):
-        return value
-    if isinstance(value, str):
-        return text(value)
-    if isinstance(value, _ANSWER_TYPES):
-        return blocks(value)
-    if isinstance(value, list | tuple):
-        items: Sequence[object] = value
-        if items and all(isinstance(item, CHUNK_TYPES) for item in items):
-            return chunks(items)  # type: ignore[arg-type]
-        return blocks(*map(_block_of, items))
-    raise ConfigurationError(
-        f"{type(value).__name__} is no response; give a string, a block, a list of blocks, a list "
-        "of chunks, or what text(), call(), calls(), fail(), hang() or max_tokens() made"
-    )
-
-
-def answer_of(value: object, function: Callable[..., object]) -> Entry:
-    """Take what a rule or a function entry returned.
-
-    Raises:
-        ModelError: ``MALFORMED_RESPONSE``, naming the function.
-    """
-    try:
-        return entry_of(value)
-    except ConfigurationError as error:
-        name = getattr(function, "__qualname__", type(function).__name__)
-        raise malformed(f"{name} returned no response: {error.message}") from error
-
-
-def identified(content: tuple[Block, ...], request: ModelRequest) -> tuple[Block, ...]:
-    """Give calls without an id one that is new in the session and the same in every run."""
-    # The history only grows, so its length tells one response of a session from
-    # the next, also after a resume and without counting anything.
-    prefix = f"call-{len(request.messages)}"
-    return tuple(
-        ToolCall(f"{prefix}-{place}", block.name, block.arguments)
-        if isinstance(block, ToolCall) and not block.id
-        else block
-        for place, block in enumerate(content)
-    )
-
-
 def tool_call(
     name: str, arguments: Mapping[str, Any] | str | None, named: Mapping[str, Any], id: str | None
 ) -> ToolCall:
@@ -288,49 +218,5 @@ def tool_call(
     return ToolCall(id or "", name, raw)
 
 
-def _block_of(item: object) -> Block:
-    if isinstance(item, str):
-        return Text(item)
-    if isinstance(item, Entry) and item.content:
-        raise ConfigurationError("a list cannot hold entries; use calls(call(...), call(...))")
-    if not isinstance(item, _ANSWER_TYPES):
-        raise ConfigurationError(f"a response cannot hold a {type(item).__name__}")
-    return item
-
-
 def _said(value: str) -> tuple[Block, ...]:
     return (Text(value),) if value else ()
-
-
-def _usage(content: Sequence[Block]) -> Usage:
-    length = sum(
-        len(block.arguments) if isinstance(block, ToolCall) else len(block.text)
-        for block in content
-        if isinstance(block, Text | Reasoning | ToolCall)
-    )
-    return Usage(input_tokens=1, output_tokens=length // 4 + 1)
-
-
-def _block_chunks(index: int, block: Block, pieces: int, *, closed: bool) -> list[Chunk]:
-    rendered: list[Chunk] = []
-    if isinstance(block, Text):
-        rendered.append(BlockStart(index, "text"))
-        rendered += [TextDelta(index, part) for part in _cut(block.text, pieces)]
-    elif isinstance(block, Reasoning):
-        rendered.append(BlockStart(index, "reasoning"))
-        rendered += [ReasoningDelta(index, part) for part in _cut(block.text, pieces)]
-    elif isinstance(block, ToolCall):
-        rendered.append(BlockStart(index, "tool-call"))
-        # Real providers name the call in its first delta and cut its arguments.
-        for place, part in enumerate(_cut(block.arguments, max(pieces, 2)) or [""]):
-            name = None if place else block.name
-            rendered.append(ToolCallDelta(index, block.id, part, name))
-    if closed or isinstance(block, OpaqueBlock):
-        rendered.append(BlockEnd(index, block))
-    return rendered
-
-
-def _cut(value: str, pieces: int) -> list[str]:
-    """At most `pieces` parts of about the same length, none of them empty."""
-    size = -(-len(value) // pieces) or 1
-    return [value[start : start + size] for start in range(0, len(value), size)]

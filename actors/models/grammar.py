@@ -67,10 +67,8 @@ class StreamGrammar:
             self._match(chunk.index, "tool-call", chunk.arguments_delta)
         elif isinstance(chunk, ReasoningDelta):
             self._match(chunk.index, "reasoning", chunk.text)
-        elif isinstance(chunk, Finish):
-            self._finish(chunk)
         else:
-            raise malformed(f"{type(chunk).__name__}, which is not a chunk")
+            self._finish(chunk)
 
     def end(self) -> None:
         """Accept the end of the stream.
@@ -84,7 +82,7 @@ class StreamGrammar:
         if not self._finished:
             raise malformed("no finish")
 
-    def _match(self, index: int, kind: str, text: str) -> None:
+    def _match(self, index: int, kind: str, text: object) -> None:
         known = self._kinds.get(index)
         if known is None:
             _check_index(index)
@@ -101,7 +99,9 @@ class StreamGrammar:
         self._kinds[chunk.index] = chunk.block_type
         self._open[chunk.index] = None
 
-    def _finish(self, chunk: Finish) -> None:
+    def _finish(self, chunk: object) -> None:
+        if not isinstance(chunk, Finish):
+            raise malformed(f"{type(chunk).__name__}, which is not a chunk")
         failed = chunk.kind in _FAILURES
         if not failed and chunk.kind not in _SUCCESSES:
             raise malformed(f"a finish of unknown kind {chunk.kind!r}")

@@ -8,6 +8,7 @@ from typing import Any
 
 from ...messages.chunk import Chunk, Finish, ModelFailure
 from ...messages.request import ModelRequest
+from ..cancellation import CancellationToken
 from .entry import Entry
 from .failure import ABORTED, error_of
 
@@ -62,7 +63,7 @@ class LocalModel:
         if self.latency:
             await self._sleep(self.latency)
         entry = await self._entry(step, request)
-        signal = request.signal
+        signal: CancellationToken | None = request.signal
         for chunk in entry.chunks(request):
             if signal is not None and signal.cancelled:
                 yield aborted_finish(request)
@@ -74,7 +75,7 @@ class LocalModel:
         elif entry.failure is not None and not entry.emitted:
             raise error_of(entry.failure)
 
-    async def _hang(self, linger: float, signal: Any) -> None:
+    async def _hang(self, linger: float, signal: CancellationToken | None) -> None:
         try:
             await until_cancelled(signal)
         except asyncio.CancelledError:
@@ -91,7 +92,7 @@ def aborted_finish(request: ModelRequest) -> Finish:
     return Finish("aborted", ModelFailure(text, ABORTED))
 
 
-async def until_cancelled(signal: Any) -> None:
+async def until_cancelled(signal: CancellationToken | None) -> None:
     """Return when `signal` fires, from whatever thread; no polling.
 
     Without a signal only the task's own cancellation ends the wait.
@@ -106,7 +107,10 @@ async def until_cancelled(signal: Any) -> None:
         if not fired.done():
             fired.set_result(None)
 
-    registration = signal.on_cancel(lambda _cause: loop.call_soon_threadsafe(settle))
+    def wake(_cause: object) -> None:
+        loop.call_soon_threadsafe(settle)
+
+    registration = signal.on_cancel(wake)
     try:
         await fired
     finally:

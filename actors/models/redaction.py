@@ -7,6 +7,7 @@ read by people and by models, and stays.
 from __future__ import annotations
 
 import re
+from typing import cast
 
 TEXT_LIMIT = 2000
 """Characters of a rendered error that are kept."""
@@ -91,12 +92,18 @@ def _named(error: BaseException) -> str:
     return text if text.startswith(name) else f"{name}: {text}"
 
 
+def _members(error: BaseException) -> list[BaseException]:
+    if not isinstance(error, BaseExceptionGroup):
+        return []
+    return list(cast("BaseExceptionGroup[BaseException]", error).exceptions[:3])
+
+
 def _origins(error: BaseException) -> list[BaseException]:
     try:
         origin = error.__cause__
         if origin is None and not error.__suppress_context__:
             origin = error.__context__
-        members = list(error.exceptions[:3]) if isinstance(error, BaseExceptionGroup) else []
+        members = _members(error)
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException:  # a class may turn these into properties of its own

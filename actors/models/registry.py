@@ -105,14 +105,18 @@ def _names(model: Model, providers: Sequence[str] | None) -> list[str]:
     if isinstance(providers, str):
         raise ConfigurationError(f"providers must be a list of names, not the string {providers!r}")
     names = [model.provider] if providers is None else list(providers)
-    if not names or not all(isinstance(name, str) and name.strip() for name in names):
+    if not names or not all(map(_is_name, names)):
         raise ConfigurationError(
             f"a model needs at least one provider name, and no empty one: {names!r}"
         )
     return names
 
 
-def _check_model(model: Model) -> None:
+def _is_name(name: object) -> bool:
+    return isinstance(name, str) and bool(name.strip())
+
+
+def _check_model(model: object) -> None:
     if isinstance(model, type):
         raise ConfigurationError(f"register an instance: {model.__name__}(...), not the class")
     for member in ("provider", "model", "stream"):

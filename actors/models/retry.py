@@ -6,9 +6,10 @@ The decision is pure; waiting and logging belong to the turn. Source: spec core 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import Literal
+from typing import Literal, cast
 
 from ...messages.chunk import ModelFailure
 from ...messages.errors import ConfigurationError
@@ -48,12 +49,12 @@ class RetryPolicy:
             raise _wrong("mode", self.mode, "'normal' or 'always'")
         if type(self.retries) is not int or self.retries < 0:
             raise _wrong("retries", self.retries, "a whole number from 0")
-        if isinstance(self.codes, str) or not all(isinstance(c, str) and c for c in self.codes):
+        if not _are_codes(self.codes):
             raise _wrong("codes", self.codes, "a tuple of failure codes")
         for name in ("base", "cap"):
-            if not _seconds(getattr(self, name)):
+            if not (_is_number(getattr(self, name)) and getattr(self, name) > 0):
                 raise _wrong(name, getattr(self, name), "finite seconds above 0")
-        if not isinstance(self.jitter, int | float) or not 0 <= self.jitter <= 1:
+        if not _is_number(self.jitter) or not 0 <= self.jitter <= 1:
             raise _wrong("jitter", self.jitter, "a number from 0 to 1")
         object.__setattr__(self, "codes", tuple(self.codes))
         object.__setattr__(self, "key", self.key or self._describe())
@@ -95,10 +96,17 @@ class RetryPolicy:
         return f"{self.mode}:{limit}:{self.base:g}-{self.cap:g}s:{self.jitter:g}"
 
 
-def _seconds(value: object) -> bool:
+def _is_number(value: object) -> bool:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
-    return math.isfinite(value) and value > 0
+    return math.isfinite(value)
+
+
+def _are_codes(value: object) -> bool:
+    if not isinstance(value, tuple | list):
+        return False
+    items = cast("Sequence[object]", value)
+    return all(isinstance(item, str) and item for item in items)
 
 
 def _wrong(name: str, value: object, wanted: str) -> ConfigurationError:

@@ -11,8 +11,9 @@ from ...messages.chunk import Chunk
 from ...messages.errors import ConfigurationError
 from ...messages.request import ModelRequest
 from .conversation import Conversation
-from .entry import Entry, EntryLike, answer_of
+from .entry import Entry
 from .local import LocalModel, Sleep
+from .response import EntryLike, answer_of
 
 Rule: TypeAlias = Callable[[Conversation], EntryLike | Awaitable[EntryLike]]
 

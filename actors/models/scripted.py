@@ -10,8 +10,9 @@ from typing import TypeAlias
 from ...messages.chunk import Chunk
 from ...messages.errors import ConfigurationError, ModelError
 from ...messages.request import ModelRequest
-from .entry import Entry, EntryFunction, EntryLike, answer_of, entry_of
+from .entry import Entry
 from .local import LocalModel, Sleep
+from .response import EntryFunction, EntryLike, answer_of, entry_of
 
 ScriptEntry: TypeAlias = EntryLike | EntryFunction
 
@@ -138,7 +139,7 @@ class ScriptedModel(LocalModel):
         )
 
 
-def _step(place: int, entry: object) -> _Step:
+def _step(place: int, entry: ScriptEntry) -> _Step:
     if callable(entry):
         return entry
     try:

@@ -1,0 +1,77 @@
+"""What stands for a response in a script, a function entry or a rule."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeAlias, cast
+
+from ...messages.chunk import (
+    BlockEnd,
+    BlockStart,
+    Chunk,
+    Finish,
+    ReasoningDelta,
+    TextDelta,
+    ToolCallDelta,
+    UsageChunk,
+)
+from ...messages.content import Block, Text
+from ...messages.errors import ConfigurationError
+from ...messages.request import ModelRequest
+from .entry import Entry, blocks, chunks, text
+from .failure import malformed
+from .playback import ANSWER_TYPES
+
+_CHUNK_TYPES = (BlockStart, TextDelta, ReasoningDelta, ToolCallDelta, BlockEnd, UsageChunk, Finish)
+
+EntryLike: TypeAlias = Entry | str | Block | Sequence[Block | str] | Sequence[Chunk]
+"""What a script, a function entry or a rule may give: see `entry_of`."""
+
+EntryFunction: TypeAlias = Callable[[ModelRequest], EntryLike | Awaitable[EntryLike]]
+
+
+def entry_of(value: object) -> Entry:
+    """Take what stands for a response: an entry, text, a block, a list of blocks, of chunks.
+
+    Raises:
+        ConfigurationError: If it is none of them.
+    """
+    if isinstance(value, Entry):
+        return value
+    if isinstance(value, str):
+        return text(value)
+    if isinstance(value, ANSWER_TYPES):
+        return blocks(value)
+    if isinstance(value, list | tuple):
+        items = cast("Sequence[object]", value)
+        stream = [item for item in items if isinstance(item, _CHUNK_TYPES)]
+        if stream and len(stream) == len(items):
+            return chunks(stream)
+        return blocks(*map(_block_of, items))
+    raise ConfigurationError(
+        f"{type(value).__name__} is no response; give a string, a block, a list of blocks, a list "
+        "of chunks, or what text(), call(), calls(), fail(), hang() or max_tokens() made"
+    )
+
+
+def answer_of(value: object, function: Callable[..., object]) -> Entry:
+    """Take what a rule or a function entry returned.
+
+    Raises:
+        ModelError: ``MALFORMED_RESPONSE``, naming the function.
+    """
+    try:
+        return entry_of(value)
+    except ConfigurationError as error:
+        name = getattr(function, "__qualname__", type(function).__name__)
+        raise malformed(f"{name} returned no response: {error.message}") from error
+
+
+def _block_of(item: object) -> Block:
+    if isinstance(item, str):
+        return Text(item)
+    if isinstance(item, Entry) and item.content:
+        raise ConfigurationError("a list cannot hold entries; use calls(call(...), call(...))")
+    if not isinstance(item, ANSWER_TYPES):
+        raise ConfigurationError(f"a response cannot hold a {type(item).__name__}")
+    return item
