@@ -1,0 +1,387 @@
+"""The agent: an actor whose inbox is a fold of its log.
+
+Its methods run on the runtime's loop, where nothing can come between two lines
+that do not await. From another thread, and in most programs, use the
+`AgentHandle`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
+
+from pykka._envelope import Envelope
+from pykka.messages import _ActorStop  # pyright: ignore[reportPrivateUsage]
+
+from ..messages.content import ContentLike, content_of
+from ..messages.errors import ActorDeadError, SessionError
+from ..messages.lossless import FrozenDict, freeze
+from ..messages.message import USER_SOURCE, MessageId, UserMessage
+from ..messages.options import AgentOptions
+from ..messages.payload import AbortCause, CallConfig, InboxTarget, RequestHeader
+from .actor import EventLoopActor
+from .cancellation import CancellationToken
+from .driver import closed_log_error, drive
+from .inbox import Change, Inbox
+from .letterbox import answer, answer_error
+from .mailbox import AgentMailbox
+from .notice import InboxDequeued, InboxDiscarded, InboxEnqueued, StatusChanged
+from .registration import Registration
+from .reply import Reply
+from .scope import Scope
+from .snapshot import SnapshotTrack
+
+if TYPE_CHECKING:
+    from .host import AgentHost
+    from .session import Session
+    from .tools.registry import ToolView
+    from .turn import Turn
+
+Status: TypeAlias = Literal["idle", "running"]
+
+USER_CANCEL = AbortCause("user")
+
+
+class Agent(EventLoopActor):
+    """One agent: its session, its inbox, and the turns it takes.
+
+    Made by ``runtime.agents.create`` and by a delegation, never directly.
+
+    Attributes:
+        id: The agent's and its session's id.
+        runtime: Where it lives.
+        session: Its log.
+        options: What it is run with.
+        parent: The agent that delegated to it, or None for a root.
+        scope: What is registered in it is seen by this agent alone.
+        inbox: What waits to be claimed.
+        turn: The turn in progress, or None.
+        phase: What it is doing: ``idle``, ``starting``, ``assembling``, ``model``,
+            ``back-off``, ``tools``, ``stopping`` or ``closed``.
+        phase_since: When that began, in seconds of the runtime's clock.
+        before_first_step: Called once, when the first step has been admitted.
+        turns: Turns it has opened in this process.
+        tool_calls: Tool calls it has made in this process.
+    """
+
+    def __init__(
+        self,
+        runtime: AgentHost,
+        session: Session,
+        options: AgentOptions,
+        parent: Agent | None = None,
+    ) -> None:
+        self.id = session.header.id
+        self.runtime = runtime
+        self.session = session
+        self.options = options
+        self.parent = parent
+        self.scope = Scope(self.id)
+        self.inbox = Inbox(session, self._inbox_changed, runtime.settings.max_pending)
+        self.turn: Turn | None = None
+        self.token: CancellationToken | None = None
+        self.phase = "idle"
+        self.phase_since = runtime.clock.monotonic()
+        self.published = False
+        self.closing = False
+        self.fault: BaseException | None = None
+        self.before_first_step: Any = None
+        self.config: CallConfig | None = None
+        self.header: RequestHeader | None = None
+        self.system_text: str | None = None
+        self.tool_view: ToolView = runtime.tools.view(self.scope)
+        self.snapshots: SnapshotTrack | None = None
+        self.turns = 0
+        self.tool_calls = 0
+        self.entry: Registration | None = None
+        self.announced = False
+        self.ending: asyncio.Task[None] | None = None
+        self.ended = False
+        self._source: FrozenDict | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._latched = False
+        self._waking: set[MessageId] = set()
+        self._waiters: list[asyncio.Future[None]] | None = None
+        super().__init__()
+        cast("AgentMailbox", self.actor_inbox).attach(self)
+
+    def __repr__(self) -> str:
+        return f"<Agent {self.id} {self.status}>"
+
+    @property
+    def status(self) -> Status:
+        """``running`` from the wake to the rest behind the last turn, else ``idle``."""
+        return "idle" if self._task is None else "running"
+
+    @property
+    def depth(self) -> int:
+        """Levels of delegation above: the recorded or the runtime's own, whichever is deeper."""
+        return max(self.session.header.delegation_depth or 0, self.options.subagent_depth or 0)
+
+    def followup(
+        self, content: ContentLike, *, source: Any = None, id: MessageId | None = None
+    ) -> MessageId:
+        """Queue a prompt: it gets a turn of its own, first in, first out.
+
+        Args:
+            content: A string or content blocks.
+            source: Frozen or plain JSON object with a ``kind``; None is the user.
+            id: Unique among the pending messages; None makes one.
+
+        Returns:
+            The message's id. It names the delivery, never a result.
+
+        Raises:
+            ActorDeadError: If the agent is disposed.
+            MailboxFullError: If its inbox is at its bound.
+            DeliveryError: If the id is pending already.
+            SessionError: ``NOT_PUBLISHED`` during set-up, ``LOG_BROKEN`` after a log failure.
+        """
+        return self.deliver(self.message(content, source, id), "next-turn", waking=True)
+
+    def steer(
+        self, content: ContentLike, *, source: Any = None, id: MessageId | None = None
+    ) -> MessageId:
+        """Hand in input for the next step of the turn in progress; idle, it starts a turn.
+
+        Arguments, result and errors as `followup`.
+        """
+        return self.deliver(self.message(content, source, id), "next-step", waking=True)
+
+    def inject(
+        self, content: ContentLike, *, source: Any = None, id: MessageId | None = None
+    ) -> MessageId:
+        """Leave context for the next step, whoever wakes the agent for it.
+
+        Arguments, result and errors as `followup`.
+        """
+        return self.deliver(self.message(content, source, id), "next-step", waking=False)
+
+    def message(
+        self, content: ContentLike, source: Any = None, id: MessageId | None = None
+    ) -> UserMessage:
+        """Make an input message out of what a caller handed over."""
+        frozen = USER_SOURCE if source is None else freeze(source, "message source")
+        message_id = self.runtime.ids.new("message") if id is None else id
+        return UserMessage(message_id, content_of(content), frozen)
+
+    def deliver(self, message: UserMessage, target: InboxTarget, *, waking: bool) -> MessageId:
+        """Accept a message: log it, and wake the agent if it is waking input.
+
+        Waking input that meets a cancelled turn is kept for a turn of its own
+        behind it. Errors as `followup`. Source: spec core 7, 9.
+        """
+        self._check_open()
+        if waking and self.token is not None and self.token.cancelled:
+            target = "next-turn"
+        if waking:
+            self._waking.add(message.id)
+        try:
+            self.inbox.append(target, message)
+        except BaseException:
+            if message.id not in self.inbox:
+                self._waking.discard(message.id)
+            raise
+        if waking:
+            self._wake()
+        return message.id
+
+    def cancel(self, cause: AbortCause = USER_CANCEL, *, keep_inbox: bool = False) -> None:
+        """Drop what is pending and abort the turn in progress.
+
+        The first cause counts. Started tools are waited for; the model is not.
+
+        Args:
+            cause: What the log will say.
+            keep_inbox: Leave pending messages for the next wake.
+        """
+        if not keep_inbox:
+            self._latched = False
+            self.inbox.clear()
+        if self.token is not None:
+            self.token.cancel(cause)
+
+    async def when_idle(self) -> None:
+        """Wait until no turn is in progress or due; returns at once when idle."""
+        if self._task is None:
+            return
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        if self._waiters is None:
+            self._waiters = []
+        self._waiters.append(waiter)
+        await waiter
+
+    # What pykka's side needs: content is a follow-up, everything else a signal.
+
+    @staticmethod
+    def _create_actor_inbox() -> Any:
+        return AgentMailbox()
+
+    def _start_actor_loop(self) -> None:
+        """An agent has no loop of its own: a wake starts its driver."""
+
+    def receive(self, envelope: Envelope[Any]) -> None:
+        """Take in what was sent through the agent's `ActorRef`. Loop only."""
+        reply_to = envelope.reply_to
+        message = envelope.message
+        if isinstance(message, _ActorStop):
+            self._stop_for(reply_to)
+            return
+        try:
+            value = self._handle_receive(message)
+        except Exception as error:
+            if reply_to is None:
+                self.runtime.logger.exception("agent %s refused a message", self.id)
+            else:
+                answer_error(reply_to, error)
+            return
+        if reply_to is not None:
+            answer(reply_to, value)
+
+    def on_receive(self, message: Any) -> MessageId:
+        """Queue what was told or asked as a follow-up; the answer is the message's id."""
+        if isinstance(message, UserMessage):
+            return self.deliver(message, "next-turn", waking=True)
+        return self.followup(message)
+
+    def _stop_for(self, reply_to: Any) -> None:
+        ended = self.runtime.agents.dispose(self)
+        if reply_to is not None:
+            ended.add_done_callback(partial(_pass_on, reply_to))
+
+    # What the driver and the registry use.
+
+    def begin_phase(self, phase: str) -> None:
+        """Note what the agent is doing from now on."""
+        self.phase = phase
+        self.phase_since = self.runtime.clock.monotonic()
+
+    def has_waking(self) -> bool:
+        """Whether input is pending that was sent to wake the agent."""
+        return bool(self._waking)
+
+    def take_latch(self) -> bool:
+        """Whether a wake came in while the last turn was being aborted; asking takes it."""
+        latched, self._latched = self._latched, False
+        return latched
+
+    def source_of(self, config: CallConfig) -> FrozenDict:
+        """The source of a message from that model; one shared object while it stays the same."""
+        source = self._source
+        if (
+            source is None
+            or source["model"] != config.model
+            or source["provider"] != config.provider
+        ):
+            source = FrozenDict(
+                {"kind": "model", "provider": config.provider, "model": config.model}
+            )
+            self._source = source
+        return source
+
+    def rest(self) -> None:
+        """The driver has nothing left to do."""
+        if self._task is None:
+            return
+        self._task = self.token = self.turn = None
+        self._latched = False
+        self.begin_phase("idle")
+        self._announce("idle")
+        if self._task is None:
+            self._release_waiters()
+
+    def begin_disposal(self) -> None:
+        """Accept no more wakes and abort what runs; what is pending stays in the log."""
+        self.closing = True
+        self._latched = False
+        self.cancel(AbortCause("disposed"), keep_inbox=True)
+
+    def detach(self) -> None:
+        """Let go of work that ignored its cancellation: it can log nothing any more."""
+        task = self._task
+        self.session.seal(f"agent {self.id} was detached: it ignored its cancellation")
+        if task is not None:
+            task.cancel()
+            self.rest()
+
+    def close(self) -> None:
+        """The end: nothing is accepted any more."""
+        self.phase = "closed"
+        self.inbox.close()
+        self._release_waiters()
+        self._unregister()
+
+    def _check_open(self) -> None:
+        if self.phase == "closed":
+            raise ActorDeadError(
+                f"agent {self.id} is disposed and takes no messages; resume it from its log",
+                details={"agent": self.id},
+            )
+        if not self.published:
+            raise SessionError(
+                f"agent {self.id} is still being set up: set-up composes it, the first message "
+                "can be sent when it has been created (agent/session-start)",
+                code="NOT_PUBLISHED",
+            )
+        if self.fault is not None:
+            raise closed_log_error(self)
+
+    def _wake(self) -> None:
+        if self.closing or self.fault is not None:
+            return
+        if self.token is not None:
+            self._latched = self._latched or self.token.cancelled
+            return
+        self.token = CancellationToken()
+        self.begin_phase("starting")
+        task = self.runtime.spawn(drive(self), name=self.id)
+        self._task = task
+        task.add_done_callback(self._driver_ended)
+        self._announce("running")
+
+    def _driver_ended(self, task: asyncio.Task[None]) -> None:
+        # Only a driver that was cancelled before its first line has not rested.
+        if self._task is task:
+            self.rest()
+
+    def _announce(self, status: Status) -> None:
+        hooks = self.runtime.hooks
+        if hooks.has("agent/status"):
+            hooks.emit("agent/status", StatusChanged(self, status), scope=self.scope)
+
+    def _release_waiters(self) -> None:
+        waiters, self._waiters = self._waiters, None
+        for waiter in waiters or ():
+            if not waiter.done():
+                waiter.set_result(None)
+
+    def _inbox_changed(self, change: Change, message: UserMessage, target: InboxTarget) -> None:
+        if change != "enqueue":
+            self._waking.discard(message.id)
+        hooks = self.runtime.hooks
+        event = _EVENTS[change]
+        if not hooks.has(event):
+            return
+        if change == "enqueue":
+            notice: object = InboxEnqueued(self, message, target)
+        elif change == "dequeue":
+            notice = InboxDequeued(self, message, self.turn.number if self.turn else 0)
+        else:
+            notice = InboxDiscarded(self, message)
+        hooks.emit(event, notice, scope=self.scope)
+
+
+def _pass_on(reply_to: Any, ended: Reply[None]) -> None:
+    error = ended.error()
+    if error is None:
+        answer(reply_to, None)
+    else:
+        answer_error(reply_to, error)
+
+
+_EVENTS: dict[Change, str] = {
+    "enqueue": "agent/inbox/enqueue",
+    "dequeue": "agent/inbox/dequeue",
+    "discard": "agent/inbox/discard",
+}

@@ -1,0 +1,239 @@
+"""The live agents: finding them, making them, ending them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+from ..messages.errors import ConfigurationError, SessionError
+from ..messages.header import SessionHeader
+from ..messages.lossless import SAFE_INTEGER
+from ..messages.options import AgentOptions
+from .agent import Agent
+from .cancellation import CancellationToken
+from .creation import AgentSpec, Setup, establish
+from .handle import AgentHandle
+from .reply import Reply
+from .teardown import end, end_now
+
+if TYPE_CHECKING:
+    from .host import AgentHost
+    from .tools.tool import Tool
+
+class AgentRegistry:
+    """``runtime.agents``: the live agents of one runtime."""
+
+    __slots__ = ("_agents", "_host", "closed")
+
+    def __init__(self, host: AgentHost) -> None:
+        self._host = host
+        self._agents: dict[str, Agent] = {}
+        self.closed = False
+
+    # Looking: any thread.
+
+    def get(self, agent_id: str) -> Agent | None:
+        """The exact live agent of that id, or None."""
+        return self._agents.get(agent_id)
+
+    def list(self) -> list[Agent]:
+        """All live agents, oldest first."""
+        return [*self._agents.values()]
+
+    def roots(self) -> list[Agent]:
+        """The live agents that nobody delegated to, oldest first."""
+        return [agent for agent in self.list() if agent.parent is None]
+
+    def is_owned_by(self, agent_id: str, owner: Agent) -> bool:
+        """Whether the live agent of that id was made on behalf of `owner` itself."""
+        agent = self._agents.get(agent_id)
+        return agent is not None and agent.parent is owner
+
+    def __len__(self) -> int:
+        return len(self._agents)
+
+    # Making
+
+    def create(
+        self,
+        *,
+        persona: str | None = None,
+        id: str | None = None,
+        provider: str | None = None,
+        model: str | None = None,
+        max_tokens: int | None = None,
+        reasoning_effort: str | None = None,
+        cwd: str | None = None,
+        tools: Sequence[Tool] = (),
+        setup: Setup | None = None,
+        signal: CancellationToken | None = None,
+    ) -> Reply[AgentHandle]:
+        """Make a root agent. Any thread.
+
+        Args:
+            persona: What the agent is told it is; None leaves the runtime's.
+            id: Its id and its session's; None makes one.
+            provider: Whom to ask; None is the runtime's model.
+            model: Which of the provider's models; None is the runtime's model.
+            max_tokens: Ceiling of one response, a positive safe integer.
+            reasoning_effort: Passed to the model as it is.
+            cwd: Absolute path that its work is about.
+            tools: Seen by this agent alone.
+            setup: Composes it before anybody can see it: plain or async, takes the
+                agent, may return a function to call right before publication.
+            signal: Fired before the agent is published, it takes everything back.
+
+        Returns:
+            Settles with the handle once the agent is published.
+
+        Errors:
+            ConfigurationError: A field is malformed.
+            SessionError: ``SESSION_ALREADY_EXISTS`` if the id is live or stored.
+            Exception: What the set-up or a veto raised.
+        """
+        options = self._options(provider, model, max_tokens, reasoning_effort)
+        composed = _Composition(persona, tuple(tools), setup)
+        return self._host.operate(self._create(id, cwd, options, composed, signal), name="create")
+
+    def resume(
+        self,
+        agent_id: str,
+        *,
+        persona: str | None = None,
+        tools: Sequence[Tool] = (),
+        setup: Setup | None = None,
+        signal: CancellationToken | None = None,
+    ) -> Reply[AgentHandle]:
+        """Bring an agent back from its stored log. Any thread.
+
+        Its header stays as it is, its turns go on counting, and what was pending
+        is pending again: it opens no turn by itself and runs before anything new
+        at the next wake. Arguments as `create`.
+
+        Errors:
+            SessionError: ``SESSION_NOT_FOUND`` without a stored log,
+                ``SESSION_ALREADY_EXISTS`` if the agent is live.
+        """
+        composed = _Composition(persona, tuple(tools), setup)
+        return self._host.operate(self._resume(agent_id, composed, signal), name="resume")
+
+    async def establish(self, spec: AgentSpec) -> AgentHandle:
+        """`creation.establish`, with a handle. Loop only."""
+        return AgentHandle(await establish(self._host, spec), self)
+
+    # Ending
+
+    def dispose(self, agent: Agent) -> Reply[None]:
+        """See `AgentHandle.dispose`. Any thread."""
+        return self._host.operate(end(agent), name="dispose")
+
+    def dispose_now(self, agent: Agent) -> bool:
+        """`teardown.end_now`. Loop only."""
+        return end_now(agent)
+
+    async def end(self, agent: Agent) -> None:
+        """`teardown.end`. Loop only."""
+        await end(agent)
+
+    # The transactions' side
+
+    def add(self, agent: Agent) -> None:
+        """Enter an agent whose session has been entered."""
+        self._agents[agent.id] = agent
+
+    def remove(self, agent: Agent) -> None:
+        """Take an agent out; one that took its id over meanwhile stays."""
+        if self._agents.get(agent.id) is agent:
+            del self._agents[agent.id]
+
+    async def _create(
+        self,
+        agent_id: str | None,
+        cwd: str | None,
+        options: AgentOptions,
+        composed: _Composition,
+        signal: CancellationToken | None,
+    ) -> AgentHandle:
+        header = SessionHeader(
+            self._host.ids.new("session") if agent_id is None else _checked_id(agent_id),
+            self._host.clock.time_ms(),
+            None if cwd is None else _checked_cwd(cwd),
+        )
+        return await self.establish(AgentSpec(header, options, None, composed, None, signal))
+
+    async def _resume(
+        self, agent_id: str, composed: _Composition, signal: CancellationToken | None
+    ) -> AgentHandle:
+        if agent_id in self._agents:
+            raise SessionError(
+                f"agent {agent_id} is live already; use runtime.agents.get({agent_id!r}), or "
+                "dispose it first",
+                code="SESSION_ALREADY_EXISTS",
+            )
+        session = await self._host.sessions.resume(agent_id)
+        options = self._options(None, None, None, None)
+        spec = AgentSpec(session.header, options, None, composed, None, signal, "resume")
+        return AgentHandle(await establish(self._host, spec, session), self)
+
+    def _options(
+        self,
+        provider: str | None,
+        model: str | None,
+        max_tokens: int | None,
+        reasoning_effort: str | None,
+    ) -> AgentOptions:
+        check_max_tokens(max_tokens)
+        default = self._host.default_model
+        if default is not None and provider is None:
+            provider = default.provider
+            model = default.model if model is None else model
+        return AgentOptions(provider, model, max_tokens, reasoning_effort)
+
+
+class _Composition:
+    """The set-up of an agent that is made by a user rather than by a delegation."""
+
+    __slots__ = ("_persona", "_setup", "_tools")
+
+    def __init__(
+        self, persona: str | None, tools: tuple[Tool, ...], setup: Setup | None
+    ) -> None:
+        self._persona = persona
+        self._tools = tools
+        self._setup = setup
+
+    def __call__(self, agent: Agent) -> object:
+        host = agent.runtime
+        if self._persona is not None:
+            host.prompts.persona(self._persona, scope=agent.scope)
+        for tool in self._tools:
+            host.tools.register(tool, scope=agent.scope)
+        return None if self._setup is None else self._setup(agent)
+
+
+def _checked_id(agent_id: object) -> str:
+    if not isinstance(agent_id, str) or not agent_id:
+        raise ConfigurationError(f"id={agent_id!r} must be a text that is not empty")
+    return agent_id
+
+
+def _checked_cwd(cwd: object) -> str:
+    if not isinstance(cwd, str) or not PurePath(cwd).is_absolute():
+        raise ConfigurationError(f"cwd={cwd!r} must be an absolute path")
+    return cwd
+
+
+def check_max_tokens(max_tokens: object) -> None:
+    """Refuse a token ceiling that is no positive safe integer.
+
+    Raises:
+        ConfigurationError: Naming the value.
+    """
+    if max_tokens is None:
+        return
+    good = isinstance(max_tokens, int) and not isinstance(max_tokens, bool)
+    if not good or not 0 < max_tokens <= SAFE_INTEGER:  # type: ignore[operator]
+        raise ConfigurationError(
+            f"max_tokens={max_tokens!r} must be a whole number from 1 to 2**53-1"
+        )

@@ -1,0 +1,125 @@
+"""The driver: the task of an agent that runs, from its first wake to its next rest.
+
+There is at most one, and none while the agent is idle. It runs turn after turn;
+the look at what is pending and the step back to idle are one piece of
+synchronous code, so a wake can never fall between them (spec core D1).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextvars import ContextVar
+from typing import TYPE_CHECKING
+
+from ..messages.errors import SessionError
+from ..messages.payload import AbortCause, TurnEnd, TurnEndReason, TurnStart
+from .cancellation import CancellationToken
+from .interrupt import Interrupt
+from .notice import AgentFailed
+from .turn import Turn, end_of
+
+if TYPE_CHECKING:
+    from .agent import Agent
+
+current_agent: ContextVar[Agent | None] = ContextVar("broodline_current_agent", default=None)
+"""The agent whose turn this code runs in: attribution, never authority."""
+
+
+async def drive(agent: Agent) -> None:
+    """Run turns until nothing is owed, then let the agent rest."""
+    current_agent.set(agent)
+    task = asyncio.current_task()
+    assert task is not None
+    interrupt = Interrupt(task)
+    try:
+        while True:
+            token = agent.token
+            if token is None:
+                break
+            ended = await _one_turn(agent, token, interrupt)
+            if not _goes_on(agent, token, ended):
+                break
+            agent.token = CancellationToken()
+    finally:
+        agent.rest()
+
+
+async def _one_turn(
+    agent: Agent, token: CancellationToken, interrupt: Interrupt
+) -> TurnEndReason | None:
+    """Run one turn; None when none was opened."""
+    if token.cancelled or not len(agent.inbox):
+        return None
+    number = agent.session.last_turn + 1
+    try:
+        agent.session.append(TurnStart(number))
+    except Exception as error:
+        _report(agent, number, None, error)
+        return None
+    turn = Turn(agent, number, token, interrupt)
+    agent.turn = turn
+    registration = token.on_cancel(interrupt.fire)
+    try:
+        return await _close_after(agent, turn)
+    finally:
+        registration.dispose()
+        agent.turn = None
+
+
+async def _close_after(agent: Agent, turn: Turn) -> TurnEndReason:
+    failure: BaseException | None = None
+    try:
+        reason = await turn.run()
+    except asyncio.CancelledError as error:
+        # The loop itself is going down; the log must not keep an open turn.
+        turn.token.cancel(AbortCause("disposed"))
+        _close(agent, turn, end_of(turn, error), None)
+        raise
+    except Exception as error:
+        reason = end_of(turn, error)
+        failure = error if reason.kind == "error" else None
+    _close(agent, turn, reason, failure)
+    return reason
+
+
+def _close(
+    agent: Agent, turn: Turn, reason: TurnEndReason, failure: BaseException | None
+) -> None:
+    try:
+        turn.close_step()
+        agent.session.append(TurnEnd(turn.number, reason))
+    except Exception as error:
+        # The log has a turn that nobody can close: no further turn may follow it.
+        agent.fault = error
+        failure = failure or error
+    if failure is not None:
+        _report(agent, turn.number, turn.step or None, failure)
+
+
+def _report(agent: Agent, turn: int, step: int | None, error: BaseException) -> None:
+    agent.runtime.logger.info("turn %d of agent %s failed: %s", turn, agent.id, error)
+    notice = AgentFailed(agent, turn, step, error)
+    agent.runtime.hooks.emit("agent/error", notice, scope=agent.scope)
+
+
+def _goes_on(agent: Agent, token: CancellationToken, ended: TurnEndReason | None) -> bool:
+    """Whether another turn follows. Source: DESIGN section 3, spec core D8."""
+    if agent.fault is not None or agent.closing:
+        return False
+    if token.cancelled:
+        return agent.take_latch() and agent.has_waking()
+    if ended is None:
+        return False
+    if ended.kind in ("completed", "max-tokens"):
+        return len(agent.inbox) > 0
+    return agent.has_waking()
+
+
+def closed_log_error(agent: Agent) -> SessionError:
+    """Why an agent whose log broke takes no further turn."""
+    return SessionError(
+        f"agent {agent.id} takes no further turn: its log could not close the last one "
+        f"({agent.fault}); dispose it and resume it from its log",
+        code="LOG_BROKEN",
+        details={"agent": agent.id},
+    )

@@ -1,0 +1,102 @@
+"""What the one who made an agent holds: its reach from any thread, and its end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..messages.content import ContentLike
+from ..messages.message import MessageId
+from ..messages.payload import AbortCause
+from .agent import USER_CANCEL, Agent, Status
+from .reply import Reply
+
+if TYPE_CHECKING:
+    from .agents import AgentRegistry
+
+
+class AgentHandle:
+    """An agent and the right to dispose of it.
+
+    Every method may be called from any thread and returns a `Reply` at once:
+    ``await`` it on a loop, or ``.result()`` it in a plain thread. Looking an
+    agent up by its id never gives a handle.
+    """
+
+    __slots__ = ("_registry", "agent")
+
+    def __init__(self, agent: Agent, registry: AgentRegistry) -> None:
+        self.agent = agent
+        self._registry = registry
+
+    def __repr__(self) -> str:
+        return f"<AgentHandle {self.agent.id} {self.agent.status}>"
+
+    @property
+    def id(self) -> str:
+        """The agent's and its session's id."""
+        return self.agent.id
+
+    @property
+    def status(self) -> Status:
+        """A picture of the moment: ``idle`` or ``running``."""
+        return self.agent.status
+
+    def followup(
+        self, content: ContentLike, *, source: Any = None, id: MessageId | None = None
+    ) -> Reply[MessageId]:
+        """Queue a prompt for a turn of its own; see `Agent.followup` for errors."""
+        return self._call(self.agent.followup, content, source, id)
+
+    def steer(
+        self, content: ContentLike, *, source: Any = None, id: MessageId | None = None
+    ) -> Reply[MessageId]:
+        """Hand in input for the next step; idle, it starts a turn."""
+        return self._call(self.agent.steer, content, source, id)
+
+    def inject(
+        self, content: ContentLike, *, source: Any = None, id: MessageId | None = None
+    ) -> Reply[MessageId]:
+        """Leave context for the next step, without a wake."""
+        return self._call(self.agent.inject, content, source, id)
+
+    def cancel(
+        self, cause: AbortCause = USER_CANCEL, *, keep_inbox: bool = False
+    ) -> Reply[None]:
+        """Abort the turn in progress; without `keep_inbox` drop what is pending too."""
+        system = self.agent.runtime
+        return system.settle_now(self._cancel, cause, keep_inbox)
+
+    def when_idle(self) -> Reply[None]:
+        """Settles when the agent has no turn in progress or due."""
+        return self.agent.runtime.operate(self.agent.when_idle(), name="when_idle")
+
+    def dispose(self) -> Reply[None]:
+        """End the agent: abort its turn, release what it owns, leave the registry.
+
+        Pending messages stay in the log. All callers share one disposal. Work
+        that ignores its cancellation past ``dispose_timeout`` is detached: the
+        log is sealed against it.
+
+        Errors:
+            DeadlockError: From inside a turn of the agent or of one below it,
+                which the disposal would wait for.
+            ExceptionGroup: If something that it owned failed to be released; it
+                is gone all the same.
+        """
+        return self._registry.dispose(self.agent)
+
+    def _call(self, method: Any, content: ContentLike, source: Any, id: Any) -> Reply[MessageId]:
+        return self.agent.runtime.settle_now(_deliver, method, content, source, id)
+
+    def _cancel(self, cause: AbortCause, keep_inbox: bool) -> None:
+        self.agent.cancel(cause, keep_inbox=keep_inbox)
+
+
+def _deliver(method: Any, content: ContentLike, source: Any, id: Any) -> MessageId:
+    message_id: MessageId = method(content, source=source, id=id)
+    return message_id
+
+
+def agent_of(reference: Agent | AgentHandle) -> Agent:
+    """The agent that a handle or the agent itself stands for."""
+    return reference.agent if isinstance(reference, AgentHandle) else reference

@@ -1,0 +1,161 @@
+"""One step: a model response and the tools it asks for (spec core 8.11 to 8.15)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..messages.content import Block, ToolCall
+from ..messages.errors import ConfigurationError
+from ..messages.message import AssistantMessage
+from ..messages.payload import (
+    AssistantReplied,
+    CallConfig,
+    HeaderLogged,
+    RequestHeader,
+)
+from ..messages.request import ModelRequest
+from .models.protocol import Model
+from .notice import RequestProposal
+from .retrying import wait_for_retry
+from .stream import Attempt, read_response
+from .tool_port import run_tools
+
+if TYPE_CHECKING:
+    from .turn import Turn
+
+
+async def respond(turn: Turn) -> bool:
+    """Ask the model, log its answer, run its tool calls.
+
+    Returns:
+        Whether tool results are owed to the model: another step must follow.
+
+    Raises:
+        TurnAborted: If the turn was cancelled meanwhile.
+        ModelError: If the request failed for good.
+    """
+    turn.check()
+    agent = turn.agent
+    config = await _propose(turn)
+    turn.check()
+    _log_header(turn, config)
+    attempt = await _ask(turn, agent.runtime.models.require(config.provider), config)
+    content = attempt.assembler.message_content()
+    _log_reply(turn, config, attempt, content)
+    finish = attempt.assembler.finish
+    if finish is not None and finish.kind == "max-tokens":
+        turn.ceiling = True
+    calls = [block for block in content if type(block) is ToolCall]
+    if not calls:
+        return False
+    agent.begin_phase("tools")
+    await run_tools(turn, calls)
+    turn.check()
+    return not turn.concluded
+
+
+async def _propose(turn: Turn) -> CallConfig:
+    agent = turn.agent
+    options = agent.options
+    if agent.config is None:
+        agent.config = CallConfig(
+            options.provider or "",
+            options.model or "",
+            options.reasoning_effort,
+            max_tokens=options.max_tokens,
+        )
+    config = agent.config
+    for interceptor in agent.runtime.hooks.interceptors("agent/request", agent.scope):
+        answer = interceptor(RequestProposal(agent, config, turn.number, turn.step))
+        if hasattr(answer, "__await__"):
+            answer = await answer
+        if answer is not None:
+            config = answer
+    if not config.provider or not config.model:
+        missing = "provider" if not config.provider else "model"
+        raise ConfigurationError(
+            f"agent {agent.id} has no {missing} to ask; give Runtime(model=...), or provider= and "
+            "model= when the agent is created",
+            code="NO_ROUTE",
+        )
+    return config
+
+
+def _log_header(turn: Turn, config: CallConfig) -> None:
+    agent = turn.agent
+    tools = agent.tool_view.schemas
+    known = agent.header
+    if (
+        known is not None
+        and (known.config is config or known.config == config)
+        and known.system == agent.system_text
+        and (known.tools is tools or known.tools == (tools or None))
+    ):
+        return
+    header = RequestHeader(config, agent.system_text or None, tools or None)
+    if known is not None:
+        reason = "change"
+    else:
+        reason = "initial" if turn.session.request_header is None else "resume"
+    turn.session.append(HeaderLogged(header, reason))
+    agent.header = header
+
+
+async def _ask(turn: Turn, model: Model, config: CallConfig) -> Attempt:
+    """Request until one succeeds or no retry is left."""
+    number = 0
+    while True:
+        turn.check()
+        number += 1
+        turn.agent.begin_phase("model")
+        attempt = await _request(turn, model, config)
+        if turn.token.cancelled:
+            if attempt.failure is None and attempt.assembler.finish is not None:
+                return attempt
+            _log_interrupted(turn, config, attempt)
+            turn.check()
+        if attempt.failure is None:
+            return attempt
+        await wait_for_retry(turn, config, attempt.failure, number)
+
+
+async def _request(turn: Turn, model: Model, config: CallConfig) -> Attempt:
+    agent, header = turn.agent, turn.agent.header
+    request = ModelRequest(
+        config,
+        turn.session.messages(),
+        agent.system_text,
+        (header.tools if header is not None else None) or (),
+        agent.id,
+        turn.token,
+    )
+    return await read_response(turn, model, request)
+
+
+def _log_reply(
+    turn: Turn, config: CallConfig, attempt: Attempt, content: tuple[Block, ...]
+) -> None:
+    _log_message(turn, config, attempt, content, interrupted=None)
+
+
+def _log_interrupted(turn: Turn, config: CallConfig, attempt: Attempt) -> None:
+    """Keep what a person could already read; half-made tool calls are dropped."""
+    content = attempt.assembler.interrupted_content()
+    if content:
+        _log_message(turn, config, attempt, content, interrupted=True)
+
+
+def _log_message(
+    turn: Turn,
+    config: CallConfig,
+    attempt: Attempt,
+    content: tuple[Block, ...],
+    *,
+    interrupted: bool | None,
+) -> None:
+    message_id = turn.agent.runtime.ids.new("message")
+    message = AssistantMessage(message_id, content, turn.agent.source_of(config))
+    reply = AssistantReplied(
+        turn.number, turn.step, message, attempt.assembler.usage, interrupted
+    )
+    turn.session.append(reply, surface="append", sources=tuple(attempt.seqs))

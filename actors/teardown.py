@@ -1,0 +1,132 @@
+"""Ending an agent, in one order, whatever fails on the way.
+
+Abort what runs and wait for it, unwind the scope, leave the agents
+(``agent/disposed``, while the session is still there), leave the sessions
+(``session/disposed``). Source: spec core 6.3, DESIGN section 4 (W3).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING
+
+from ..messages.errors import DeadlockError
+from .driver import current_agent
+from .notice import AgentDisposed
+
+if TYPE_CHECKING:
+    from .agent import Agent
+
+logger = logging.getLogger("broodline")
+
+
+def end_now(agent: Agent) -> bool:
+    """End an idle agent that has nothing to wait for.
+
+    Returns:
+        False when something has to be awaited: go on with `end`.
+
+    Raises:
+        ExceptionGroup: If clean-ups failed; the agent is gone all the same.
+    """
+    if agent.ended:
+        return True
+    if not agent.closing:
+        agent.begin_disposal()
+    if agent.status == "running":
+        return False
+    try:
+        if not agent.scope.dispose_now():
+            return False
+    except ExceptionGroup:
+        leave(agent)
+        raise
+    leave(agent)
+    return True
+
+
+async def end(agent: Agent) -> None:
+    """End an agent and wait for it; all callers share one ending.
+
+    Cancelling a caller ends its wait only.
+
+    Raises:
+        DeadlockError: From a turn that the ending would wait for.
+        ExceptionGroup: If clean-ups failed; the agent is gone all the same.
+    """
+    refuse_self_wait(agent)
+    if end_now(agent):
+        return
+    if agent.ending is None:
+        agent.ending = agent.runtime.spawn(_finish(agent), name=f"end of {agent.id}")
+    await asyncio.shield(agent.ending)
+
+
+async def _finish(agent: Agent) -> None:
+    await _quiesce(agent)
+    try:
+        await agent.scope.dispose()
+    finally:
+        leave(agent)
+
+
+async def _quiesce(agent: Agent) -> None:
+    if agent.status == "idle":
+        return
+    deadline = agent.runtime.settings.dispose_timeout
+    try:
+        async with asyncio.timeout(deadline):
+            await agent.when_idle()
+    except TimeoutError:
+        logger.error(
+            "agent %s ignored its cancellation for %g s in phase %r and was detached: it can log "
+            "nothing more, but what it runs may still go on",
+            agent.id,
+            deadline,
+            agent.phase,
+        )
+        agent.detach()
+
+
+async def unwind(agent: Agent) -> None:
+    """Dispose the scope of an agent that was never published; failures are logged."""
+    agent.closing = True
+    try:
+        await agent.scope.dispose()
+    except ExceptionGroup:
+        logger.exception("agent %s: clean-ups of a creation that was taken back failed", agent.id)
+
+
+def leave(agent: Agent) -> None:
+    """Leave both registries, with the edges that pair those of the creation."""
+    host = agent.runtime
+    if agent.ended:
+        return
+    agent.ended = True
+    host.agents.remove(agent)
+    if agent.announced and host.hooks.has("agent/disposed"):
+        host.hooks.emit("agent/disposed", AgentDisposed(agent), scope=None)
+    if agent.entry is not None:
+        agent.entry.dispose()
+    agent.close()
+
+
+def refuse_self_wait(agent: Agent) -> None:
+    """Refuse to let a turn wait for an ending that waits for this very turn.
+
+    Raises:
+        DeadlockError: If the code runs in a turn of `agent` or of one below it.
+    """
+    caller = current_agent.get()
+    if caller is None or caller.turn is None:
+        return
+    above: Agent | None = caller
+    while above is not None:
+        if above is agent:
+            raise DeadlockError(
+                f"a turn of agent {caller.id} asked to wait for the end of agent {agent.id}, which "
+                "waits for that turn; cancel it instead, or dispose it from outside",
+                details={"agent": agent.id, "caller": caller.id},
+            )
+        above = above.parent

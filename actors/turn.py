@@ -1,0 +1,198 @@
+"""One turn: steps until nothing is owed (spec core section 8).
+
+A turn runs as part of its agent's driver task. It claims its own input, and
+whatever happens it closes the step and the turn that it opened.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..messages.errors import ModelError, SessionError
+from ..messages.message import UserMessage
+from ..messages.payload import (
+    AbortCause,
+    InboxTarget,
+    StepEnd,
+    StepStart,
+    TurnEndReason,
+    UserMessageLogged,
+)
+from .cancellation import CancellationToken
+from .interrupt import Interrupt
+from .models.failure import failure_of
+from .notice import Enter, PreStep, Reject, TurnStopping
+from .prompting import assemble
+from .step import respond
+
+if TYPE_CHECKING:
+    from .agent import Agent
+    from .session import Session
+
+COMPLETED = TurnEndReason("completed")
+CEILING = TurnEndReason("max-tokens")
+BLOCKED = TurnEndReason("blocked")
+
+
+class TurnAborted(Exception):
+    """The turn's token has fired; the log gets the token's cause, not this."""
+
+
+class Turn:
+    """The state of the turn in progress.
+
+    Attributes:
+        agent: Whose turn it is.
+        session: The agent's session.
+        number: From 1, over the whole session.
+        step: The number of the step in progress, or of the last one; 0 before the first.
+        token: Fires when the turn is cancelled; no other turn has it.
+        interrupt: Cuts the waits short that may be.
+        concluded: A tool asked for the turn to end with this step.
+    """
+
+    __slots__ = (
+        "agent",
+        "ceiling",
+        "concluded",
+        "interrupt",
+        "number",
+        "session",
+        "step",
+        "step_open",
+        "token",
+    )
+
+    def __init__(
+        self, agent: Agent, number: int, token: CancellationToken, interrupt: Interrupt
+    ) -> None:
+        self.agent = agent
+        self.session: Session = agent.session
+        self.number = number
+        self.token = token
+        self.interrupt = interrupt
+        self.step = 0
+        self.step_open = False
+        self.ceiling = False
+        self.concluded = False
+
+    def check(self) -> None:
+        """Do nothing while the turn is wanted.
+
+        Raises:
+            TurnAborted: Once the token has fired.
+        """
+        if self.token.cancelled:
+            raise TurnAborted
+
+    def cause(self) -> AbortCause:
+        """Why the turn was cancelled, as it is logged."""
+        cause = self.token.cause
+        return cause if isinstance(cause, AbortCause) else AbortCause("user")
+
+    async def run(self) -> TurnEndReason:
+        """Take steps until nothing is owed.
+
+        Raises:
+            TurnAborted: If the turn was cancelled.
+            Exception: Whatever broke it.
+        """
+        target: InboxTarget = "next-turn"
+        while True:
+            entered = await self._enter(target)
+            if entered is not None:
+                return entered
+            owes = await self._take_step()
+            target = "next-step"
+            if owes or self.agent.inbox.has("next-step"):
+                continue
+            await self._stopping()
+            if not self.agent.inbox.has("next-step"):
+                return CEILING if self.ceiling else COMPLETED
+
+    async def _enter(self, target: InboxTarget) -> TurnEndReason | None:
+        """Claim, assemble, ask, open the step; or say how the turn ends without one."""
+        agent = self.agent
+        agent.begin_phase("assembling")
+        messages = agent.inbox.claim(target)
+        self.step += 1
+        snapshot = await assemble(self)
+        self.check()
+        if snapshot is not None:
+            messages += (snapshot,)
+        decision = await self._ask(messages)
+        self.check()
+        if decision is None:
+            return BLOCKED
+        if not decision and self.step == 1:
+            return COMPLETED
+        self._open_step(decision)
+        return None
+
+    async def _ask(self, messages: tuple[UserMessage, ...]) -> tuple[UserMessage, ...] | None:
+        """Run the ``agent/pre-step`` interceptors; None is a rejection."""
+        agent = self.agent
+        asked = agent.runtime.hooks.interceptors("agent/pre-step", agent.scope)
+        for interceptor in asked:
+            answer = interceptor(PreStep(agent, messages, self.number, self.step, self.token))
+            if hasattr(answer, "__await__"):
+                answer = await answer
+            if isinstance(answer, Reject):
+                return None
+            if isinstance(answer, Enter):
+                messages = tuple(answer.messages)
+            elif answer is not None:
+                raise SessionError(
+                    f"an agent/pre-step interceptor of agent {agent.id} answered "
+                    f"{type(answer).__name__}; answer Enter(messages), Reject(reason) or None",
+                    code="INVALID_DECISION",
+                )
+        return messages
+
+    def _open_step(self, messages: tuple[UserMessage, ...]) -> None:
+        agent, append = self.agent, self.session.append
+        before = agent.before_first_step
+        if before is not None:
+            agent.before_first_step = None
+            before()
+        append(StepStart(self.number, self.step))
+        self.step_open = True
+        for message in messages:
+            append(UserMessageLogged(message), surface="append")
+
+    async def _take_step(self) -> bool:
+        """Ask the model and run what it calls; True when the model is owed an answer."""
+        limit = self.agent.runtime.settings.max_steps
+        if limit is not None and self.step > limit:
+            raise ModelError(
+                f"turn {self.number} of agent {self.agent.id} reached {limit} steps without an "
+                "end; raise Runtime(max_steps=...) if such turns are wanted",
+                "STEP_LIMIT",
+            )
+        try:
+            return await respond(self)
+        finally:
+            self.close_step()
+
+    def close_step(self) -> None:
+        """Log the end of the open step, if there is one."""
+        if self.step_open:
+            self.step_open = False
+            self.session.append(StepEnd(self.number, self.step))
+
+    async def _stopping(self) -> None:
+        self.check()
+        agent = self.agent
+        hooks = agent.runtime.hooks
+        if hooks.has("agent/turn-stopping"):
+            agent.begin_phase("stopping")
+            notice = TurnStopping(agent, self.number, self.token)
+            await hooks.emit_serial("agent/turn-stopping", notice, scope=agent.scope)
+            self.check()
+
+
+def end_of(turn: Turn, error: BaseException) -> TurnEndReason:
+    """How a turn ends that `error` broke. Cancellation outranks what it caused."""
+    if turn.token.cancelled:
+        return TurnEndReason("aborted", reason=turn.cause())
+    return TurnEndReason("error", error=failure_of(error, aborted=False))
