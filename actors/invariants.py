@@ -99,7 +99,9 @@ def _check_in_step(
 def _check_result(balance: Balance, data: ToolAnswered, op: SurfaceOp | None) -> None:
     if op != "append":
         if not balance.open_turn:
-            raise _fail("I7", f"a tool/result may be replaced in an open turn only: {_where(balance)}")
+            raise _fail(
+                "I7", f"a tool/result may be replaced in an open turn only: {_where(balance)}"
+            )
         return
     _check_in_step(balance, data, op)
     if data.error is not None and data.error.code == NOT_STARTED:

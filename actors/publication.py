@@ -38,6 +38,7 @@ class Publication:
         self.running = False
 
     def add(self, observer: Observer) -> Registration:
+        """Tell `observer` of every event from now on."""
         self._observers = (*self._observers, observer)
         return Registration(partial(self._remove, observer))
 

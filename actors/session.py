@@ -11,6 +11,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from typing import Any, Protocol, TypeAlias
 
+from ..messages.codec import decode_payload, sources_of, surface_op_of
 from ..messages.errors import ConfigurationError, SessionError
 from ..messages.event import Event, SurfaceOp
 from ..messages.header import SessionHeader
@@ -24,6 +25,7 @@ from ..messages.payload import (
     ToolAnswered,
     UserMessageLogged,
 )
+from ..messages.vocabulary import KNOWN_TYPES
 from .envelope import canonical
 from .invariants import RULES, Balance
 from .publication import Publication
@@ -238,7 +240,7 @@ class Session:
 
     def append_json(
         self,
-        type: str,  # noqa: A002 - the wire name of the field
+        type: str,
         data: Any,
         *,
         surface_op: Any = None,
@@ -255,10 +257,15 @@ class Session:
             ignorable: As with `append`.
 
         Raises:
-            ConfigurationError: If the data is not lossless JSON or not of its shape.
+            ConfigurationError: If the data is not lossless JSON or not of its shape,
+                or the type is unknown and not ignorable.
+            Exception: As `append`.
         """
-        from ..messages.codec import decode_payload, sources_of, surface_op_of
-
+        if type not in KNOWN_TYPES and not ignorable:
+            raise ConfigurationError(
+                f"events of the unknown type {type!r} must be ignorable: without it nobody could "
+                "read the log again"
+            )
         return self.append(
             decode_payload(type, data),
             surface=surface_op_of(surface_op),

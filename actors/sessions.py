@@ -24,9 +24,7 @@ class Entry:
 
     __slots__ = ("announced", "announcing", "leaving", "registry", "session", "writer")
 
-    def __init__(
-        self, registry: SessionRegistry, session: Session, writer: Writer | None
-    ) -> None:
+    def __init__(self, registry: SessionRegistry, session: Session, writer: Writer | None) -> None:
         self.registry = registry
         self.session = session
         self.writer = writer

@@ -113,9 +113,7 @@ class Store(Protocol):
         """Give back a lease that no writer was attached with; stale ones change nothing."""
         ...
 
-    def attach(
-        self, header: SessionHeader, log: list[Event], lease: Lease | None = None
-    ) -> Writer:
+    def attach(self, header: SessionHeader, log: list[Event], lease: Lease | None = None) -> Writer:
         """Start writing for a session that goes live.
 
         Args:

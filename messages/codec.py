@@ -1,0 +1,191 @@
+"""Events and headers to and from JSON.
+
+Reading is strict and happens once: what a decoder returns is deeply frozen and
+never checked again. Writing shares frozen parts, so what an encoder returns is
+for reading only. Source: spec core 1.1, 1.2, 1.4, 2.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from .errors import ConfigurationError, SessionCorruptError, SessionFormatUnsupportedError
+from .event import Event, Replace, SurfaceOp
+from .lossless import SAFE_INTEGER, freeze
+from .payload import OpaquePayload, Payload
+from .payload_codec import DECODERS, ENCODERS
+from .shape import SHAPES
+from .vocabulary import KNOWN_TYPES
+
+_ENVELOPE = frozenset({"type", "seq", "time", "data", "ignorable", "surfaceOp", "sourceEventSeqs"})
+_REQUIRED = frozenset({"type", "seq", "time", "data"})
+_LENIENT = frozenset({"subagent/descriptor", "subagent/catalog"})
+
+
+@cache
+def _validator(type_name: str) -> Any:
+    """The compiled shape of a type; compiling takes a millisecond, so it is done on demand."""
+    adapter: TypeAdapter[Any] = TypeAdapter(SHAPES[type_name])
+    return adapter.validator.validate_python
+
+
+def decode_payload(type_name: str, data: Any) -> Payload:
+    """Read the data of an event.
+
+    Args:
+        type_name: Wire name.
+        data: Lossless JSON.
+
+    Returns:
+        The payload of a known type, else an `OpaquePayload` with frozen data.
+
+    Raises:
+        ConfigurationError: Naming the place that is not of its shape.
+    """
+    if type(type_name) is not str or not type_name:
+        raise ConfigurationError(f"type of an event must be a name, not {type_name!r}")
+    decode = DECODERS.get(type_name)
+    if decode is None:
+        return OpaquePayload(type_name, freeze(data, f"data of {type_name}"))
+    try:
+        return decode(_validator(type_name)(data))
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(["data", *(str(part) for part in first["loc"])])
+        raise ConfigurationError(f"{type_name}: {place}: {first['msg']}") from None
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{type_name}: {error.message}") from None
+
+
+def decode_event(data: Any) -> Event:
+    """Read one stored event.
+
+    A descriptor or a catalogue entry of another shape is kept uninterpreted: it
+    is a fact that the log holds one.
+
+    Args:
+        data: The whole envelope.
+
+    Raises:
+        SessionFormatUnsupportedError: If its type is unknown and not ignorable.
+        SessionCorruptError: If the envelope or the data is malformed.
+    """
+    try:
+        return _event(data)
+    except ConfigurationError as error:
+        seq = data.get("seq") if isinstance(data, dict) else None
+        raise SessionCorruptError(
+            f"event {seq!r} is malformed: {error.message}", details={"seq": repr(seq)}
+        ) from None
+
+
+def _event(data: Any) -> Event:
+    if not isinstance(data, dict):
+        raise ConfigurationError("an event must be an object")
+    keys = data.keys()
+    if not (_REQUIRED <= keys <= _ENVELOPE):
+        wrong = sorted(map(str, (keys - _ENVELOPE) | (_REQUIRED - keys)))
+        raise ConfigurationError(f"top-level keys {wrong} are unknown or missing")
+    ignorable = data.get("ignorable", False)
+    if ignorable is not True and "ignorable" in data:
+        raise ConfigurationError(f"ignorable may only be true, not {ignorable!r}")
+    type_name = data["type"]
+    if type_name not in KNOWN_TYPES and not ignorable and type(type_name) is str:
+        raise SessionFormatUnsupportedError(
+            f"event {data['seq']!r} is of the type {type_name!r}, which this build does not know; "
+            "read the log with a newer one",
+            details={"type": type_name},
+        )
+    return Event(
+        natural(data["seq"], "seq"),
+        natural(data["time"], "time"),
+        _stored_payload(type_name, data["data"]),
+        surface_op_of(data.get("surfaceOp")),
+        sources_of(data.get("sourceEventSeqs")),
+        ignorable,
+    )
+
+
+def _stored_payload(type_name: Any, data: Any) -> Payload:
+    try:
+        return decode_payload(type_name, data)
+    except ConfigurationError:
+        if type_name not in _LENIENT:
+            raise
+        return OpaquePayload(type_name, freeze(data, f"data of {type_name}"))
+
+
+def encode_event(event: Event) -> dict[str, Any]:
+    """Write an event: the whole envelope, in the order that readers expect."""
+    data = event.data
+    encoded: dict[str, Any] = {
+        "type": event.type,
+        "seq": event.seq,
+        "time": event.time,
+        "data": encode_payload(data),
+    }
+    if event.ignorable:
+        encoded["ignorable"] = True
+    if event.source_event_seqs is not None:
+        encoded["sourceEventSeqs"] = list(event.source_event_seqs)
+    operation = event.surface_op
+    if operation is not None:
+        encoded["surfaceOp"] = (
+            {"op": "replace", "start": operation.start, "end": operation.end}
+            if isinstance(operation, Replace)
+            else operation
+        )
+    return encoded
+
+
+def encode_payload(payload: Payload) -> Any:
+    """Write the data of an event."""
+    if isinstance(payload, OpaquePayload):
+        return payload.data
+    return ENCODERS[type(payload)](payload)
+
+
+def surface_op_of(value: Any) -> SurfaceOp | None:
+    """Read a surface operation: ``"append"``, a replace of exactly three keys, or None.
+
+    Raises:
+        ConfigurationError: If it is anything else.
+    """
+    if value is None or value == "append":
+        return "append" if value else None
+    if (
+        isinstance(value, dict)
+        and value.keys() == {"op", "start", "end"}
+        and value["op"] == "replace"
+    ):
+        return Replace(natural(value["start"], "start"), natural(value["end"], "end"))
+    raise ConfigurationError(
+        f'surfaceOp must be "append" or {{op: "replace", start, end}}, not {value!r}'
+    )
+
+
+def sources_of(value: Any) -> tuple[int, ...] | None:
+    """Read citations: a list of sequence numbers, or None.
+
+    Raises:
+        ConfigurationError: If it is anything else.
+    """
+    if value is None:
+        return None
+    if not isinstance(value, list):
+        raise ConfigurationError(f"sourceEventSeqs must be a list, not {type(value).__name__}")
+    return tuple([natural(seq, "sourceEventSeqs") for seq in value])
+
+
+def natural(value: Any, subject: str) -> int:
+    """The value itself, once it is sure to be a safe integer from 0 on.
+
+    Raises:
+        ConfigurationError: If it is not; a bool is no integer.
+    """
+    if type(value) is not int or not 0 <= value <= SAFE_INTEGER:
+        raise ConfigurationError(f"{subject} must be an integer from 0 to 2**53-1, not {value!r}")
+    return value
