@@ -78,7 +78,14 @@ class WatchedCoroutine(Coroutine[Any, Any, T]):
         /,
     ) -> Any:
         error = typ if isinstance(typ, BaseException) else typ()
-        return self._inner.throw(error)
+        watch = self._watch
+        start = watch.now()
+        try:
+            return self._inner.throw(error)
+        finally:
+            elapsed = watch.now() - start
+            if elapsed > watch.threshold:
+                watch.report(elapsed, self._culprit)
 
     def close(self) -> None:
         self._inner.close()
@@ -86,28 +93,6 @@ class WatchedCoroutine(Coroutine[Any, Any, T]):
     def __await__(self) -> Generator[Any, Any, T]:
         return self._inner.__await__()
 
-    # What asyncio's debugging aids look for.
-
-    @property
-    def __name__(self) -> str:
-        return str(self._culprit)
-
-    @property
-    def __qualname__(self) -> str:
-        return str(self._culprit)
-
-    @property
-    def cr_code(self) -> Any:
-        return getattr(self._inner, "cr_code", None)
-
-    @property
-    def cr_frame(self) -> Any:
-        return getattr(self._inner, "cr_frame", None)
-
-    @property
-    def cr_running(self) -> bool:
-        return bool(getattr(self._inner, "cr_running", False))
-
-    @property
-    def cr_await(self) -> Any:
-        return getattr(self._inner, "cr_await", None)
+    def __getattr__(self, name: str) -> Any:
+        # asyncio's debugging aids look for a coroutine's name, code, frame and await.
+        return getattr(self._inner, name)
