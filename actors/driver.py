@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from ..messages.errors import SessionError
 from ..messages.payload import AbortCause, TurnEnd, TurnEndReason, TurnStart
 from .cancellation import CancellationToken
+from .context import current_actor
 from .interrupt import Interrupt
 from .notice import AgentFailed
 from .turn import Turn, end_of
@@ -28,6 +29,7 @@ current_agent: ContextVar[Agent | None] = ContextVar("broodline_current_agent", 
 async def drive(agent: Agent) -> None:
     """Run turns until nothing is owed, then let the agent rest."""
     current_agent.set(agent)
+    current_actor.set(None)  # whoever woke it does not wait for what it does
     task = asyncio.current_task()
     assert task is not None
     interrupt = Interrupt(task)
