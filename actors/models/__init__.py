@@ -10,10 +10,12 @@ from .conversation import CallResult, Conversation
 from .entry import Entry, blocks, call, calls, chunks, fail, hang, max_tokens, text
 from .failure import error_of, failure_of, finish_of
 from .grammar import StreamGrammar
+from .local import LocalModel
 from .protocol import Model
 from .registry import ModelRegistry
+from .response import EntryLike
 from .retry import RetryPolicy
-from .rule import RuleModel
+from .rule import Rule, RuleModel
 from .scripted import ScriptedModel
 
 __all__ = [
@@ -21,9 +23,12 @@ __all__ = [
     "CallResult",
     "Conversation",
     "Entry",
+    "EntryLike",
+    "LocalModel",
     "Model",
     "ModelRegistry",
     "RetryPolicy",
+    "Rule",
     "RuleModel",
     "ScriptedModel",
     "StreamGrammar",

@@ -8,58 +8,55 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-from ...messages.chunk import Chunk, Finish, FinishKind, ModelFailure, Usage, UsageChunk
+from ...messages.chunk import Chunk, Finish, ModelFailure, Usage, UsageChunk
 from ...messages.content import Block, Reasoning, Text, ToolCall
 from ...messages.errors import ConfigurationError, ModelError
 from ...messages.request import ModelRequest
-from .failure import failure_of
+from .failure import failure_of, finish_of
 from .playback import ANSWER_TYPES, block_chunks, identified, usage_of
 
+_STOP, _TOOL_CALLS, _MAX_TOKENS = Finish("stop"), Finish("tool-calls"), Finish("max-tokens")
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(slots=True)
 class Entry:
-    """What to stream, and how to end.
+    """What to stream, and how to end; not to be changed once made.
 
     Made by the constructors of this module; a function entry may return one.
 
     Attributes:
         content: The blocks of the message; empty for a verbatim entry.
-        finish: How a streamed answer ends; None when it fails or hangs instead.
-        failure: Raised, or streamed, after `content`.
-        emitted: Whether the failure is streamed as a finish rather than raised.
+        usage: Reported before the finish.
+        finish: How the stream ends; None when it raises or hangs instead.
+        failure: Raised after `content`.
         hangs: Whether the response then waits for its cancellation.
         linger: Seconds it goes on after the cancellation.
         pieces: Deltas that each block is cut into.
-        usage: Reported before the finish.
-        ready: The chunks, when they are the same for every request.
+        verbatim: The chunks themselves, instead of all that.
     """
 
     content: tuple[Block, ...] = ()
-    finish: FinishKind | None = None
+    usage: Usage | None = None
+    finish: Finish | None = None
     failure: ModelFailure | None = None
-    emitted: bool = False
     hangs: bool = False
     linger: float = 0.0
     pieces: int = 1
-    usage: Usage | None = None
-    ready: tuple[Chunk, ...] | None = None
+    verbatim: tuple[Chunk, ...] | None = None
 
     def chunks(self, request: ModelRequest) -> tuple[Chunk, ...]:
         """What is streamed in answer to `request`, before a raise or a hang."""
-        if self.ready is not None:
-            return self.ready
-        return self._render(identified(self.content, request))
-
-    def prepared(self) -> Entry:
-        """The same entry with its chunks rendered, when no call waits for an id."""
-        if self.ready is not None or any(
-            isinstance(block, ToolCall) and not block.id for block in self.content
-        ):
-            return self
-        return replace(self, ready=self._render(self.content))
+        if self.verbatim is not None:
+            return self.verbatim
+        content = identified(self.content, request)
+        rendered = self._render(content)
+        if content is self.content:
+            # The same for every request, so a script renders each of its entries once.
+            self.verbatim = rendered
+        return rendered
 
     def _render(self, content: tuple[Block, ...]) -> tuple[Chunk, ...]:
         rendered: list[Chunk] = []
@@ -67,11 +64,8 @@ class Entry:
             rendered += block_chunks(index, block, self.pieces, closed=not self.hangs)
         if self.usage is not None:
             rendered.append(UsageChunk(self.usage))
-        if self.emitted and self.failure is not None:
-            kind: FinishKind = "aborted" if self.failure.code == "ABORTED" else "error"
-            rendered.append(Finish(kind, self.failure))
-        elif self.finish is not None:
-            rendered.append(Finish(self.finish))
+        if self.finish is not None:
+            rendered.append(self.finish)
         return tuple(rendered)
 
 
@@ -139,18 +133,14 @@ def blocks(*content: Block, pieces: int = 1, usage: Usage | None = None) -> Entr
                 "use Text, Reasoning, ToolCall or OpaqueBlock"
             )
     wants = any(isinstance(block, ToolCall) for block in content)
-    return Entry(
-        content,
-        "tool-calls" if wants else "stop",
-        pieces=pieces,
-        usage=usage or usage_of(content),
-    ).prepared()
+    finish = _TOOL_CALLS if wants else _STOP
+    return Entry(content, usage or usage_of(content), finish, pieces=pieces)
 
 
 def max_tokens(value: str = "", *cut: Entry | ToolCall) -> Entry:
     """Run into the ceiling of a response after `value` and the calls `cut`."""
     answer = calls(*cut, text=value) if cut else text(value)
-    return Entry(answer.content, "max-tokens", usage=answer.usage).prepared()
+    return Entry(answer.content, answer.usage, _MAX_TOKENS)
 
 
 def fail(
@@ -176,7 +166,9 @@ def fail(
     """
     error = ModelError(message, code, status=status, retry_after=retry_after, request_id=request_id)
     content = after.content if isinstance(after, Entry) else _said(after)
-    return Entry(content, failure=failure_of(error), emitted=emit).prepared()
+    if emit:
+        return Entry(content, finish=finish_of(error))
+    return Entry(content, failure=failure_of(error))
 
 
 def hang(said: str = "", *, linger: float = 0.0) -> Entry:
@@ -189,12 +181,12 @@ def hang(said: str = "", *, linger: float = 0.0) -> Entry:
         said: Text that streams first.
         linger: Seconds it goes on after the cancellation.
     """
-    return Entry(_said(said), hangs=True, linger=linger).prepared()
+    return Entry(_said(said), hangs=True, linger=linger)
 
 
 def chunks(stream: Iterable[Chunk]) -> Entry:
     """Stream exactly these chunks, be they a correct stream or not."""
-    return Entry(ready=tuple(stream))
+    return Entry(verbatim=tuple(stream))
 
 
 def tool_call(

@@ -72,7 +72,7 @@ class LocalModel:
         if entry.hangs:
             await self._hang(entry.linger, signal)
             yield aborted_finish(request)
-        elif entry.failure is not None and not entry.emitted:
+        elif entry.failure is not None:
             raise error_of(entry.failure)
 
     async def _hang(self, linger: float, signal: CancellationToken | None) -> None:

@@ -22,6 +22,8 @@ ANSWER_TYPES = (Text, Reasoning, ToolCall, OpaqueBlock)
 
 def identified(content: tuple[Block, ...], request: ModelRequest) -> tuple[Block, ...]:
     """Give calls without an id one that is new in the session and the same in every run."""
+    if all(block.id for block in content if isinstance(block, ToolCall)):
+        return content
     # The history only grows, so its length tells one response of a session from
     # the next, also after a resume and without counting anything.
     prefix = f"call-{len(request.messages)}"

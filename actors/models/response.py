@@ -47,7 +47,7 @@ def entry_of(value: object) -> Entry:
         stream = [item for item in items if isinstance(item, _CHUNK_TYPES)]
         if stream and len(stream) == len(items):
             return chunks(stream)
-        return blocks(*map(_block_of, items))
+        return blocks(*(block for item in items for block in _blocks_of(item)))
     raise ConfigurationError(
         f"{type(value).__name__} is no response; give a string, a block, a list of blocks, a list "
         "of chunks, or what text(), call(), calls(), fail(), hang() or max_tokens() made"
@@ -67,11 +67,15 @@ def answer_of(value: object, function: Callable[..., object]) -> Entry:
         raise malformed(f"{name} returned no response: {error.message}") from error
 
 
-def _block_of(item: object) -> Block:
+def _blocks_of(item: object) -> tuple[Block, ...]:
     if isinstance(item, str):
-        return Text(item)
-    if isinstance(item, Entry) and item.content:
-        raise ConfigurationError("a list cannot hold entries; use calls(call(...), call(...))")
-    if not isinstance(item, ANSWER_TYPES):
-        raise ConfigurationError(f"a response cannot hold a {type(item).__name__}")
-    return item
+        return (Text(item),)
+    if isinstance(item, ANSWER_TYPES):
+        return (item,)
+    if isinstance(item, Entry) and item.finish is not None and item.finish.failure is None:
+        return item.content
+    raise ConfigurationError(f"a list that is a response cannot hold a {_kind(item)}")
+
+
+def _kind(item: object) -> str:
+    return "fail() or hang()" if isinstance(item, Entry) else type(item).__name__
