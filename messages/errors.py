@@ -5,6 +5,8 @@
     BroodlineError                      code, retryable, details, to_dict()
     ├── ConfigurationError (ValueError)       a caller's argument or setting is wrong
     │   ├── UnsupportedSchemaError            a JSON schema outside the subset
+    │   ├── DepthTypeError (TypeError)        a depth that is no safe integer
+    │   ├── DepthRangeError (OverflowError)   a child below the deepest safe integer
     │   └── PromptError                       a section cannot be rendered
     ├── SessionError (RuntimeError)           a log refuses something
     │   ├── SessionFormatUnsupportedError     intact, but of a version or type not understood
@@ -94,6 +96,18 @@ class UnsupportedSchemaError(ConfigurationError):
             details={"violations": list(violations)},
         )
         self.violations = violations
+
+
+class DepthTypeError(ConfigurationError, TypeError):
+    """A depth or a ceiling of depth is no integer in 0..2**53-1."""
+
+    default_code = "DEPTH_TYPE"
+
+
+class DepthRangeError(ConfigurationError, OverflowError):
+    """A child would sit deeper than 2**53-1."""
+
+    default_code = "DEPTH_RANGE"
 
 
 class PromptError(ConfigurationError):

@@ -1,0 +1,76 @@
+"""A start in progress: from the last check to publication."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any, Literal
+
+from ..messages.payload import CatalogChanged
+
+if TYPE_CHECKING:
+    from ..actors.agent import Agent
+    from ..actors.cancellation import CancellationToken
+    from ..actors.operation import Operation
+    from ..providers.contract import ResolvedRequest
+
+_logger = logging.getLogger(__name__)
+
+
+class Birth:
+    """One start, as its driver sees it. Loop only.
+
+    Attributes:
+        id: The id of the child to be.
+        request: The checked request.
+        parent: The exact live parent.
+        operation: What the caller waits for.
+    """
+
+    __slots__ = ("_announced", "id", "operation", "parent", "request")
+
+    def __init__(self, child_id: str, request: ResolvedRequest, operation: Operation[Any]) -> None:
+        self.id = child_id
+        self.request = request
+        self.parent: Agent = request.parent
+        self.operation = operation
+        self._announced = False
+
+    @property
+    def signal(self) -> CancellationToken:
+        """Fires when the start is no longer wanted: by its caller, or by the end of its parent.
+
+        Once the child is published it is `Child.cancel` that tells.
+        """
+        return self.request.signal
+
+    def announce(self) -> None:
+        """Enter the child in its parent's catalogue; a driver publishes it right after this.
+
+        Raises:
+            BaseException: The signal's cause, if the start is no longer wanted.
+        """
+        if not self._announced:
+            self.signal.raise_if_cancelled()
+            self._log("added")
+            self._announced = True
+
+    def withdraw(self) -> None:
+        """Take the child out of the catalogue, if it is in it; a failure is logged only."""
+        if not self._announced:
+            return
+        self._announced = False
+        try:
+            self._log("removed")
+        except Exception:
+            _logger.exception(
+                "the catalogue of %s goes on naming %s, which has ended", self.parent.id, self.id
+            )
+
+    def _log(self, change: Literal["added", "removed"]) -> None:
+        described = self.request.descriptor
+        self.parent.session.append(
+            CatalogChanged(
+                change, self.id, described.mode, described.provider, described.label
+            ),
+            ignorable=True,
+        )

@@ -1,0 +1,86 @@
+"""The children of one parent that are starting or not yet disposed of."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+from ..messages.errors import SubagentError, SubagentErrorCode
+from .catalog import CatalogEntry, CatalogFold
+
+if TYPE_CHECKING:
+    from ..actors.agent import Agent
+    from ..actors.reply import Reply
+    from .birth import Birth
+    from .run import SubagentRun
+
+
+class Brood:
+    """One parent's children; ends, child-first, with the parent's scope. Loop only.
+
+    Args:
+        parent: Whose children these are.
+        ended: Called once, when all of them are gone for good.
+
+    Attributes:
+        parent: As given.
+        closed: No child can be added any more.
+        births: Starts in progress, oldest first.
+        runs: Published and not released, oldest first.
+    """
+
+    __slots__ = ("_catalog", "_on_end", "births", "closed", "parent", "runs")
+
+    def __init__(self, parent: Agent, ended: Callable[[Brood], None]) -> None:
+        self.parent = parent
+        self.closed = False
+        self.births: dict[Birth, None] = {}
+        self.runs: dict[SubagentRun, None] = {}
+        self._on_end = ended
+        self._catalog: CatalogFold | None = None
+        parent.scope.add_cleanup(self.end)
+
+    def catalog(self) -> tuple[CatalogEntry, ...]:
+        """The children that the parent's log tells of; folds only what is new."""
+        session = self.parent.session
+        if self._catalog is None:
+            self._catalog = CatalogFold(session.header)
+        return self._catalog.advance(session.own_events(self._catalog.next_seq))
+
+    def end(self) -> Awaitable[None] | None:
+        """Take back every start and dispose of every child; None when that is done at once."""
+        self.closed = True
+        for birth in tuple(self.births):
+            birth.operation.cancel(parent_gone(self.parent.id))
+        waits: list[Reply[object]] = [birth.operation for birth in self.births]
+        disposals = [run.dispose() for run in reversed(tuple(self.runs))]
+        if not waits and not disposals:
+            self._on_end(self)
+            return None
+        return self._ended(waits, disposals)
+
+    async def _ended(self, starts: list[Reply[object]], disposals: list[Reply[None]]) -> None:
+        failures: list[Exception] = []
+        for disposal in disposals:
+            try:
+                await disposal
+            except Exception as error:
+                failures.append(error)
+        for start in starts:
+            try:
+                await start
+            except Exception:
+                continue  # its caller is told
+        self._on_end(self)
+        if failures:
+            raise ExceptionGroup(f"children of {self.parent.id} could not be released", failures)
+
+
+def parent_gone(parent_id: str) -> SubagentError:
+    """The refusal of a start whose parent is not, or no longer, a live agent here."""
+    return SubagentError(
+        f"agent {parent_id} is not live in this runtime, so it cannot delegate; "
+        "create or resume it first",
+        code=SubagentErrorCode.UNAUTHORIZED,
+        details={"parentId": parent_id},
+    )

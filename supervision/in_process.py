@@ -1,0 +1,151 @@
+"""Children that are agents of this runtime.
+
+Source: spec providers section 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from typing import TYPE_CHECKING, Any
+
+from ..actors.creation import AgentSpec, Commit
+from ..actors.fold import consumed_work, select_output
+from ..messages.payload import AbortCause
+from ..messages.result import SubagentResult
+from ..providers.contract import InProcessSpec
+from .composition import child_header, child_options, compose, delegation_scope
+from .outcome import diagnostic_of, stop_reason
+
+if TYPE_CHECKING:
+    from ..actors.agent import Agent
+    from ..actors.handle import AgentHandle
+    from ..actors.host import AgentHost
+    from .birth import Birth
+    from .driver import Done
+
+
+class InProcessDriver:
+    """Makes a child agent of an `InProcessSpec`.
+
+    Args:
+        host: Where the children live.
+    """
+
+    def __init__(self, host: AgentHost) -> None:
+        self.host = host
+        self.scope = delegation_scope(host.prompts)
+
+    async def create(self, spec: InProcessSpec, birth: Birth) -> InProcessChild:
+        """Create and publish the agent; see `Driver.create`."""
+        request, parent, host = birth.request, birth.parent, self.host
+        seed = spec.seed or None
+        length = len(seed) if seed is not None else 0
+        child = InProcessChild(self, birth)
+        agent_spec = AgentSpec(
+            child_header(birth.id, host.clock.time_ms(), parent, request.depth, length),
+            child_options(parent.options, request.agent_options, request.depth),
+            seed,
+            child.set_up,
+            parent,
+            birth.signal,
+        )
+        child.handle = await host.agents.establish(agent_spec)
+        return child
+
+
+class InProcessChild:
+    """One child agent while its run lasts; see `Child`.
+
+    Attributes:
+        handle: Set once the agent is published.
+    """
+
+    __slots__ = ("_birth", "_cancelled", "_done", "_driver", "_local", "handle")
+
+    def __init__(self, driver: InProcessDriver, birth: Birth) -> None:
+        self._driver = driver
+        self._birth = birth
+        self._local: Agent | None = None
+        self._done: Done | None = None
+        self._cancelled = False
+        self.handle: AgentHandle | None = None
+
+    @property
+    def local_agent(self) -> Agent | None:
+        """The child's agent."""
+        return self._local
+
+    def set_up(self, agent: Agent) -> Commit:
+        """Compose the agent while nobody can see it."""
+        host = self._driver.host
+        compose(agent, self._birth.request, self._driver.scope, host.prompts, host.tools)
+        agent.before_first_step = self._describe
+        self._local = agent
+        return self._birth.announce
+
+    def begin(self, done: Done) -> None:
+        """Deliver the prompt and wait for the whole agent to be idle."""
+        agent = self._agent
+        self._done = done
+        agent.followup(self._birth.request.prompt)
+        self._driver.host.spawn(self._watch(agent), name=f"run of {agent.id}")
+
+    def cancel(self, cause: AbortCause) -> None:
+        """Abort the turn in progress and drop what waits."""
+        self._cancelled = True
+        self._agent.cancel(cause)
+
+    def release(self) -> Awaitable[None] | None:
+        """Dispose of the agent; an answer that was not read yet is read after that."""
+        self._cancelled = True
+        agents, agent = self._driver.host.agents, self._agent
+        try:
+            if not agents.dispose_now(agent):
+                return self._release(agent)
+        finally:
+            if agent.ended:
+                self._finish()
+        return None
+
+    @property
+    def _agent(self) -> Agent:
+        assert self._local is not None
+        return self._local
+
+    def _describe(self) -> None:
+        self._agent.session.append(self._birth.request.descriptor)
+
+    async def _watch(self, agent: Agent) -> None:
+        await agent.when_idle()
+        self._finish()
+
+    async def _release(self, agent: Agent) -> None:
+        try:
+            await self._driver.host.agents.end(agent)
+        finally:
+            self._finish()
+
+    def _finish(self) -> None:
+        done, self._done = self._done, None
+        if done is None:
+            return
+        try:
+            result = read_result(self._agent, cancelled=self._cancelled)
+        except Exception as error:
+            done(error)
+        else:
+            done(result)
+
+
+def read_result(agent: Agent, *, cancelled: bool) -> SubagentResult:
+    """What the agent's own log, without any seed, comes to."""
+    events = agent.session.own_events()
+    end = consumed_work(events).end
+    reason = stop_reason(end, cancelled=cancelled)
+    diagnostic = None
+    if end is not None and reason == "error":
+        diagnostic = diagnostic_of(end.reason)
+    return SubagentResult(select_output(events), reason, None, diagnostic)
+
+
+__all__ = ["InProcessChild", "InProcessDriver", "read_result"]

@@ -1,0 +1,293 @@
+"""``runtime.subagents``: starting children and keeping hold of them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Awaitable
+from typing import TYPE_CHECKING, Any
+
+from ..actors.handle import agent_of
+from ..actors.registration import Registration
+from ..actors.reply import Reply
+from ..actors.teardown import refuse_self_wait
+from ..messages.errors import (
+    BroodlineError,
+    ConfigurationError,
+    DeadlockError,
+    SubagentError,
+    SubagentErrorCode,
+)
+from ..providers.contract import InProcessSpec, SubagentProvider, SubagentRequest
+from ..providers.discovery import discover
+from ..providers.spawn import SpawnProvider
+from .admission import resolve
+from .birth import Birth
+from .brood import Brood, parent_gone
+from .catalog import CatalogEntry, subagent_catalog
+from .driver import Child, Driver
+from .in_process import InProcessDriver
+from .roster import ProviderRoster
+from .run import SubagentRun
+
+if TYPE_CHECKING:
+    from ..actors.agent import Agent
+    from ..actors.handle import AgentHandle
+    from ..actors.operation import Operation
+    from .runtime import Runtime
+
+_logger = logging.getLogger(__name__)
+
+
+class SubagentService:
+    """Delegation in one runtime.
+
+    Args:
+        runtime: Whose agents delegate.
+
+    Attributes:
+        system: The runtime.
+        hooks: The runtime's.
+        lock: Guards what may be asked for from several threads at once.
+    """
+
+    def __init__(self, runtime: Runtime) -> None:
+        self.system = runtime
+        self.hooks = runtime.hooks
+        self.lock = threading.Lock()
+        self._roster = ProviderRoster(runtime.hooks)
+        self._drivers: dict[type[Any], Driver] = {InProcessSpec: InProcessDriver(runtime)}
+        self._broods: dict[str, Brood] = {}
+        self._closed = False
+
+    def open(self) -> None:
+        """Register ``spawn`` and the providers of installed packages, where the names are free.
+
+        A third-party provider that is broken or takes a name is logged and passed over.
+        """
+        spawn = SpawnProvider()
+        if self._roster.get(spawn.name) is None:
+            self._roster.register(spawn)
+        for provider in discover():
+            try:
+                self._roster.register(provider)
+            except Exception:
+                _logger.exception("the discovered provider %r was passed over", provider)
+
+    # Providers and drivers
+
+    def register(self, provider: SubagentProvider) -> Registration:
+        """Make a provider available under its name, on the loop.
+
+        Disposing the registration blocks new starts; runs that exist go on.
+
+        Raises:
+            SubagentError: ``DUPLICATE_PROVIDER`` if its name is taken.
+            ConfigurationError: If it is no provider.
+        """
+        return self._roster.register(provider)
+
+    def get(self, name: str) -> SubagentProvider | None:
+        """The provider of that name, or None. Any thread."""
+        return self._roster.get(name)
+
+    def list(self) -> tuple[str, ...]:
+        """The names of all providers, oldest first. Any thread."""
+        return self._roster.names()
+
+    def register_driver(self, spec_type: type[Any], driver: Driver) -> Registration:
+        """Have `driver` make the children whose provider returns a spec of exactly this type.
+
+        Raises:
+            ConfigurationError: If the type has a driver already.
+        """
+        if spec_type in self._drivers:
+            raise ConfigurationError(
+                f"{spec_type.__name__} has a driver already; remove that first or use another type"
+            )
+        self._drivers[spec_type] = driver
+        return Registration(lambda: self._drivers.pop(spec_type, None))
+
+    # Delegation
+
+    def start(self, name: str, request: SubagentRequest) -> Reply[SubagentRun]:
+        """Start a one-shot child through a provider. Any thread.
+
+        The first failing check decides, and then nothing was made: the request's
+        signal, an open runtime, a live parent, the provider, the capabilities, the
+        depth, the prompt and the label, the provider's own refusal, the creation.
+
+        Args:
+            name: The provider's name.
+            request: What to delegate. Firing its signal before the child is published
+                takes the start back; afterwards it cancels the child's work.
+
+        Returns:
+            Settles when the child is published and its prompt is delivered. The run
+            is the caller's to dispose of.
+
+        Raises:
+            BaseException: Through the reply: the signal's cause.
+            SubagentError: ``CONTINUATION_UNAVAILABLE`` in a closed runtime, ``UNAUTHORIZED``
+                without a live parent, ``NO_PROVIDER``, ``UNSUPPORTED_CAPABILITY``.
+            SubagentDepthError: If the child would sit deeper than ``max_depth``.
+            ConfigurationError: If a field is malformed or the child cannot be set up.
+        """
+        if self._closed:
+            refused: Reply[SubagentRun] = Reply(self.system)
+            refused.fail(_closed_error())
+            return refused
+        return self.system.operate(
+            self._start, name, request, signal=request.signal, name="start subagent"
+        )
+
+    def catalog(self, parent: Agent | AgentHandle) -> tuple[CatalogEntry, ...]:
+        """The direct children in `parent`'s own log, oldest first. Loop only."""
+        agent = agent_of(parent)
+        brood = self._broods.get(agent.id)
+        if brood is not None and brood.parent is agent:
+            return brood.catalog()
+        return subagent_catalog(agent.session.header, agent.session.own_events())
+
+    # What the runtime, the runs and the tree use; on the loop.
+
+    @property
+    def runs(self) -> tuple[SubagentRun, ...]:
+        """Every run that is not disposed of. Any thread."""
+        broods = tuple(self._broods.values())
+        return tuple(run for brood in broods for run in tuple(brood.runs))
+
+    async def close(self) -> None:
+        """Refuse every further start and dispose of every child, the deepest first.
+
+        Raises:
+            ExceptionGroup: What could not be released, after everything else was.
+        """
+        self._closed = True
+        broods = tuple(self._broods.values())
+        ends = [end for brood in broods if (end := brood.end()) is not None]
+        outcomes = await asyncio.gather(*ends, return_exceptions=True)
+        failures = [outcome for outcome in outcomes if isinstance(outcome, Exception)]
+        if failures:
+            raise ExceptionGroup("children could not be released while the runtime closed", failures)
+
+    def dispose_run(self, run: SubagentRun, reply: Reply[None]) -> None:
+        """Release `run` and settle `reply` with how that went; once a run, any thread."""
+        try:
+            self.system.call(self._dispose, run, reply)
+        except BroodlineError as error:
+            reply.fail(error)
+
+    def _dispose(self, run: SubagentRun, reply: Reply[None]) -> None:
+        try:
+            pending = run.release()
+        except Exception as error:
+            reply.fail(error)
+            return
+        if pending is None:
+            reply.settle(None)
+        else:
+            self.system.spawn(_finish(pending, reply), name=f"end of run {run.id}")
+
+    def refused_wait(self, run: SubagentRun) -> Reply[None] | None:
+        """The answer to a disposal that would wait for the very turn that asks for it."""
+        if run.local_agent is None:
+            return None
+        try:
+            refuse_self_wait(run.local_agent)
+        except DeadlockError as error:
+            refused: Reply[None] = Reply(self.system)
+            refused.fail(error)
+            return refused
+        return None
+
+    def forget(self, run: SubagentRun) -> None:
+        """Let go of a run that is released."""
+        brood = self._broods.get(run.parent.id)
+        if brood is not None:
+            brood.runs.pop(run, None)
+
+    async def _start(
+        self, operation: Operation[SubagentRun], name: str, request: SubagentRequest
+    ) -> SubagentRun:
+        brood = self._admit(agent_of(request.parent))
+        provider = self._roster.require(name)
+        resolved = resolve(provider, request, brood.parent, operation.token)
+        birth = Birth(self.system.ids.new("session"), resolved, operation)
+        brood.births[birth] = None
+        try:
+            child = await self._create(provider, birth)
+        except BaseException:
+            birth.withdraw()
+            raise
+        finally:
+            del brood.births[birth]
+        run = SubagentRun(self, birth, child)
+        brood.runs[run] = None
+        if request.signal is None or not request.signal.cancelled:
+            await self._accept(operation, run)
+        run.begin(request.signal)
+        return run
+
+    async def _create(self, provider: SubagentProvider, birth: Birth) -> Child:
+        spec = await provider.prepare_one_shot(birth.request)
+        birth.signal.raise_if_cancelled()
+        driver = self._drivers.get(type(spec))
+        if driver is None:
+            raise ConfigurationError(
+                f"provider {provider.name!r} returned a {type(spec).__name__}, for which no driver "
+                "is registered; add one with runtime.subagents.register_driver(...)"
+            )
+        child = await driver.create(spec, birth)
+        birth.announce()
+        return child
+
+    async def _accept(self, operation: Operation[SubagentRun], run: SubagentRun) -> None:
+        """The caller takes the run over, unless it has gone: then nothing stays of it."""
+        try:
+            operation.accept()
+        except BaseException:
+            disposal = run.dispose()
+            while not disposal.done():
+                try:
+                    await disposal
+                except asyncio.CancelledError:
+                    continue  # the one that called this start off
+                except Exception:
+                    _logger.exception("start of %s was taken back, but not all of it", run.id)
+            raise
+
+    def _admit(self, parent: Agent) -> Brood:
+        if self._closed:
+            raise _closed_error()
+        brood = self._broods.get(parent.id)
+        if brood is not None and brood.parent is parent and not brood.closed:
+            return brood
+        live = self.system.agents.get(parent.id) is parent and not parent.closing
+        if not live:
+            raise parent_gone(parent.id)
+        brood = self._broods[parent.id] = Brood(parent, self._brood_ended)
+        return brood
+
+    def _brood_ended(self, brood: Brood) -> None:
+        if self._broods.get(brood.parent.id) is brood:
+            del self._broods[brood.parent.id]
+
+
+async def _finish(pending: Awaitable[None], reply: Reply[None]) -> None:
+    try:
+        await pending
+    except BaseException as error:
+        reply.fail(error)
+        if not isinstance(error, Exception):
+            raise
+    else:
+        reply.settle(None)
+
+
+def _closed_error() -> SubagentError:
+    return SubagentError(
+        "this runtime is closing or closed and starts no child any more; make a new Runtime",
+        code=SubagentErrorCode.CONTINUATION_UNAVAILABLE,
+    )

@@ -1,0 +1,183 @@
+"""A picture of the agents that live at one moment: who, under whom, doing what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    from ..actors.agent import Agent
+    from .run import SubagentRun
+    from .runtime import Runtime
+
+State: TypeAlias = Literal["running", "waiting", "idle", "settled"]
+
+
+@dataclass(frozen=True, slots=True)
+class TreeNode:
+    """One agent.
+
+    Attributes:
+        id: Of the agent and its session.
+        label: As given at delegation; None for a root.
+        provider: Who made it; None for a root.
+        mode: ``one-shot`` for a child, None for a root.
+        depth: Its place in the tree; a root is 0.
+        state: ``running`` with a turn in progress or due, ``waiting`` between turns with
+            children that still work, ``settled`` for a child whose result is there,
+            else ``idle``.
+        phase: What the agent is doing in its turn, such as ``model`` or ``tools``.
+        since: Seconds it has been doing that.
+        turn: Number of its latest turn; 0 before the first.
+        step: Number of the step in progress; 0 when none is.
+        children: Oldest first.
+    """
+
+    id: str
+    label: str | None
+    provider: str | None
+    mode: str | None
+    depth: int
+    state: State
+    phase: str
+    since: float
+    turn: int
+    step: int
+    children: tuple[TreeNode, ...] = ()
+
+    def __str__(self) -> str:
+        name = self.id if self.label is None else f"{self.label} ({self.id})"
+        made = "" if self.provider is None else f" by {self.provider}"
+        doing = f" in {self.phase}" if self.state == "running" else ""
+        step = f", step {self.step}" if self.step else ""
+        turn = f", turn {self.turn}{step}" if self.turn else ""
+        return f"{name}{made} [{self.state}{doing} for {self.since:.1f} s{turn}]"
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready form, children included; what is None is left out."""
+        below: dict[str, dict[str, Any]] = {}
+        for node in reversed([*_walk((self,))]):
+            plain = node._own_facts()
+            plain["children"] = [below.pop(child.id) for child in node.children]
+            below[node.id] = plain
+        return below[self.id]
+
+    def _own_facts(self) -> dict[str, Any]:
+        plain = {
+            "id": self.id,
+            "label": self.label,
+            "provider": self.provider,
+            "mode": self.mode,
+            "depth": self.depth,
+            "state": self.state,
+            "phase": self.phase,
+            "since": round(self.since, 3),
+            "turn": self.turn,
+            "step": self.step,
+        }
+        return {key: value for key, value in plain.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """All agents of a runtime; changes nothing and does not change.
+
+    Attributes:
+        roots: Agents that no live agent delegated to, oldest first.
+        time: When the picture was taken, in epoch milliseconds.
+    """
+
+    roots: tuple[TreeNode, ...]
+    time: int
+
+    def __str__(self) -> str:
+        return "\n".join(_lines(self.roots)) or "(no agents)"
+
+    def __iter__(self) -> Iterator[TreeNode]:
+        """Every node, each parent before its children."""
+        return _walk(self.roots)
+
+    def find(self, agent_id: str) -> TreeNode | None:
+        """The node of that id, or None."""
+        return next((node for node in self if node.id == agent_id), None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready form: ``{time, roots}``."""
+        return {"time": self.time, "roots": [root.to_dict() for root in self.roots]}
+
+
+# Nothing below recurses: a chain of agents may be deeper than the call stack.
+
+
+def _walk(roots: tuple[TreeNode, ...]) -> Iterator[TreeNode]:
+    pending = list(reversed(roots))
+    while pending:
+        node = pending.pop()
+        yield node
+        pending.extend(reversed(node.children))
+
+
+def _lines(roots: tuple[TreeNode, ...]) -> Iterator[str]:
+    pending = [(root, "", "") for root in reversed(roots)]
+    while pending:
+        node, first, rest = pending.pop()
+        yield f"{first}{node}"
+        for child in reversed(node.children):
+            last = child is node.children[-1]
+            pending.append(
+                (child, rest + ("└─ " if last else "├─ "), rest + ("   " if last else "│  "))
+            )
+
+
+def tree_of(runtime: Runtime) -> Tree:
+    """Take the picture. Any thread; the runtime does nothing for it in advance."""
+    agents = runtime.agents.list()
+    live = {agent.id: agent for agent in agents}
+    runs = {run.id: run for run in runtime.subagents.runs}
+    now = runtime.clock.monotonic()
+    below: dict[str | None, list[TreeNode]] = {}
+    for run in runs.values():
+        if run.local_agent is None:
+            below.setdefault(run.parent.id, []).append(_remote(run, now))
+    # A child is made after its parent, so going backwards every child is there first.
+    for agent in reversed(agents):
+        children = tuple(reversed(below.pop(agent.id, ())))
+        parent = agent.parent
+        above = parent.id if parent is not None and live.get(parent.id) is parent else None
+        below.setdefault(above, []).append(_node(agent, runs.get(agent.id), children, now))
+    return Tree(tuple(reversed(below.get(None, ()))), runtime.clock.time_ms())
+
+
+def _node(
+    agent: Agent, run: SubagentRun | None, children: tuple[TreeNode, ...], now: float
+) -> TreeNode:
+    return TreeNode(
+        agent.id,
+        None if run is None else run.label,
+        None if run is None else run.provider,
+        None if run is None else "one-shot",
+        agent.depth,
+        _state(agent, run, children),
+        agent.phase,
+        max(0.0, now - agent.phase_since),
+        agent.session.last_turn,
+        agent.session.open_step,
+        children,
+    )
+
+
+def _remote(run: SubagentRun, now: float) -> TreeNode:
+    state: State = "settled" if run.settled else "running"
+    since = max(0.0, now - run.started)
+    return TreeNode(
+        run.id, run.label, run.provider, "one-shot", run.depth, state, "remote", since, 0, 0
+    )
+
+
+def _state(agent: Agent, run: SubagentRun | None, children: tuple[TreeNode, ...]) -> State:
+    if agent.status == "running":
+        return "running"
+    if any(child.state in ("running", "waiting") for child in children):
+        return "waiting"
+    return "settled" if run is not None and run.settled else "idle"
