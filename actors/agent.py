@@ -104,7 +104,7 @@ class Agent(EventLoopActor):
         self._waking: set[MessageId] = set()
         self._waiters: list[asyncio.Future[None]] | None = None
         super().__init__()
-        cast("AgentMailbox", self.actor_inbox).attach(self)
+        self._mailbox.attach(self)
 
     def __repr__(self) -> str:
         return f"<Agent {self.id} {self.status}>"
@@ -311,6 +311,11 @@ class Agent(EventLoopActor):
         self.inbox.close()
         self._release_waiters()
         self._unregister()
+        self._mailbox.close()
+
+    @property
+    def _mailbox(self) -> AgentMailbox:
+        return cast("AgentMailbox", self.actor_inbox)
 
     def _check_open(self) -> None:
         if self.phase == "closed":

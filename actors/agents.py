@@ -14,6 +14,7 @@ from .agent import Agent
 from .cancellation import CancellationToken
 from .creation import AgentSpec, Setup, establish
 from .handle import AgentHandle
+from .operation import Operation
 from .reply import Reply
 from .teardown import end, end_now
 
@@ -94,7 +95,9 @@ class AgentRegistry:
         """
         options = self._options(provider, model, max_tokens, reasoning_effort)
         composed = _Composition(persona, tuple(tools), setup)
-        return self._host.operate(self._create(id, cwd, options, composed, signal), name="create")
+        return self._host.operate(
+            self._create, id, cwd, options, composed, signal=signal, name="create agent"
+        )
 
     def resume(
         self,
@@ -116,7 +119,9 @@ class AgentRegistry:
                 ``SESSION_ALREADY_EXISTS`` if the agent is live.
         """
         composed = _Composition(persona, tuple(tools), setup)
-        return self._host.operate(self._resume(agent_id, composed, signal), name="resume")
+        return self._host.operate(
+            self._resume, agent_id, composed, signal=signal, name="resume agent"
+        )
 
     async def establish(self, spec: AgentSpec) -> AgentHandle:
         """`creation.establish`, with a handle. Loop only."""
@@ -149,21 +154,21 @@ class AgentRegistry:
 
     async def _create(
         self,
+        operation: Operation[AgentHandle],
         agent_id: str | None,
         cwd: str | None,
         options: AgentOptions,
         composed: _Composition,
-        signal: CancellationToken | None,
     ) -> AgentHandle:
         header = SessionHeader(
             self._host.ids.new("session") if agent_id is None else _checked_id(agent_id),
             self._host.clock.time_ms(),
             None if cwd is None else _checked_cwd(cwd),
         )
-        return await self.establish(AgentSpec(header, options, None, composed, None, signal))
+        return await self.establish(AgentSpec(header, options, None, composed, None, operation.token))
 
     async def _resume(
-        self, agent_id: str, composed: _Composition, signal: CancellationToken | None
+        self, operation: Operation[AgentHandle], agent_id: str, composed: _Composition
     ) -> AgentHandle:
         if agent_id in self._agents:
             raise SessionError(
@@ -173,7 +178,7 @@ class AgentRegistry:
             )
         session = await self._host.sessions.resume(agent_id)
         options = self._options(None, None, None, None)
-        spec = AgentSpec(session.header, options, None, composed, None, signal, "resume")
+        spec = AgentSpec(session.header, options, None, composed, None, operation.token, "resume")
         return AgentHandle(await establish(self._host, spec, session), self)
 
     def _options(

@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from pykka._envelope import Envelope
 
+from ..messages.errors import ActorDeadError
+from .letterbox import answer_error
+
 if TYPE_CHECKING:
     from .agent import Agent
 
@@ -30,8 +33,14 @@ class AgentMailbox:
     def put(self, envelope: Envelope[Any], /) -> None:
         """Hand an envelope to the agent; never blocks."""
         agent = self._agent
-        assert agent is not None
-        agent.runtime.call(agent.receive, envelope)
+        if agent is not None:
+            agent.runtime.call(agent.receive, envelope)
+        elif envelope.reply_to is not None:
+            answer_error(envelope.reply_to, ActorDeadError("the agent is disposed"))
+
+    def close(self) -> None:
+        """Forget the agent: what comes now is answered with `ActorDeadError`."""
+        self._agent = None
 
     def get(self) -> NoReturn:
         """Nothing is ever buffered here, so nothing can be taken out.

@@ -106,7 +106,7 @@ def leave(agent: Agent) -> None:
     agent.ended = True
     host.agents.remove(agent)
     if agent.announced and host.hooks.has("agent/disposed"):
-        host.hooks.emit("agent/disposed", AgentDisposed(agent), scope=None)
+        host.hooks.emit("agent/disposed", AgentDisposed(agent), scope=agent.scope)
     if agent.entry is not None:
         agent.entry.dispose()
     agent.close()

@@ -117,6 +117,8 @@ class Runtime(AgentHost):
             ids=ids,
             random=random,
             executor=executor,
+            # Every disposal gets its own time before the runtime loses patience.
+            shutdown_timeout=2 * dispose_timeout + 5,
         )
         self.subagents = SubagentService(self)
         self._furnish(tools, persona, providers)
@@ -150,8 +152,10 @@ class Runtime(AgentHost):
     async def _close(self) -> None:
         self.agents.closed = True
         await self.subagents.close()
-        ends = [self.agents.end(agent) for agent in self.agents.roots()]
-        outcomes = await asyncio.gather(*ends, return_exceptions=True)
+        roots = [self.agents.end(agent) for agent in self.agents.roots()]
+        outcomes = await asyncio.gather(*roots, return_exceptions=True)
+        left = [self.agents.end(agent) for agent in self.agents.list()]
+        outcomes += await asyncio.gather(*left, return_exceptions=True)
         await self.store.close()
         failures = [outcome for outcome in outcomes if isinstance(outcome, Exception)]
         if failures:
