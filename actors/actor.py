@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import logging
 import threading
 from collections.abc import Coroutine
@@ -166,7 +167,7 @@ class EventLoopActor(pykka.Actor):
         if elapsed > watch.threshold:
             watch.report(elapsed, self)
         if pending is not None:
-            steps = WatchedCoroutine(self._go_on(pending), watch, self)
+            steps = _MailboxSteps(self._go_on(pending), watch, self)
             box.task = self.system.track(steps, self, self.actor_urn)
             return
         box.busy = False
@@ -176,23 +177,33 @@ class EventLoopActor(pykka.Actor):
     async def _go_on(self, pending: Pending) -> None:
         """The actor's task: from a message that must be awaited until the mailbox is empty."""
         box = self._box
+        following: Pending | None = pending
         try:
-            await pending
             while True:
-                following = self._work()
                 if following is not None:
                     await following
                 elif box.closed or box.rest():
                     return
                 else:
-                    await asyncio.sleep(0)
-        except BaseException:
-            # Only closing the coroutine from outside gets here: the loop is going away.
+                    await self._pause()
+                following = self._work()
+        except GeneratorExit:
+            # The loop is going away under a runtime that was never left.
             self.abandon()
             raise
         finally:
             box.task = None
             box.busy = False
+
+    async def _pause(self) -> None:
+        """Let others have their turn; a cancellation that comes now ends the actor."""
+        try:
+            await asyncio.sleep(0)
+        except asyncio.CancelledError as error:
+            _take_back_cancel()
+            pending = self._end_by(error)
+            if pending is not None:
+                await pending
 
     def _work(self) -> Pending | None:
         """Handle messages until one must be awaited, none is left or the batch is done."""
@@ -202,15 +213,17 @@ class EventLoopActor(pykka.Actor):
             pending = self._begin()
             if pending is not None:
                 return pending
-        items = box.items
+        taken = box.taken
         is_stopped = self.actor_stopped.is_set
         for _ in range(_BATCH):
             if is_stopped():
                 self._actor_loop_teardown()
                 return None
-            if not items:
-                return None
-            pending = self._handle(items.popleft())
+            if not taken:
+                taken = box.take_some()
+                if not taken:
+                    return None
+            pending = self._handle(taken.pop())
             if pending is not None:
                 return pending
         return None
@@ -256,8 +269,11 @@ class EventLoopActor(pykka.Actor):
 
     def _take_failure(self, envelope: Envelope[Any], error: BaseException) -> Pending | None:
         reply_to = envelope.reply_to
+        if error.__traceback__ is not None:
+            # Our own frame leads to the asker's reply, which is about to hold the error.
+            error.__traceback__ = error.__traceback__.tb_next
         if not isinstance(error, Exception):
-            return self._end_by(error, envelope)
+            return self._end_by(error, reply_to)
         if reply_to is not None:
             logger.info("Exception returned from %s to caller:", self, exc_info=error)
             answer_error(reply_to, error)
@@ -270,13 +286,15 @@ class EventLoopActor(pykka.Actor):
             return None
         return self._contain(result) if type(result) is CoroutineType else None
 
-    def _end_by(self, error: BaseException, envelope: Envelope[Any]) -> Pending | None:
+    def _end_by(
+        self, error: BaseException, reply_to: pykka.Future[Any] | None = None
+    ) -> Pending | None:
         """A cancellation or an exit inside a handler ends this actor and no other."""
         logger.warning("%s ends: %r was raised in a handler", self, error, exc_info=error)
-        if envelope.reply_to is not None:
+        if reply_to is not None:
             dead = ActorDeadError(f"{self} ended while handling the message: {error!r}")
             dead.__cause__ = error
-            answer_error(envelope.reply_to, dead)
+            answer_error(reply_to, dead)
         return cast("Pending | None", self._stop())
 
     async def _contain(self, hook: CoroutineType[Any, Any, Any]) -> None:
@@ -327,6 +345,26 @@ class EventLoopActor(pykka.Actor):
         if current is not None and current.reply_to is not None:
             error = ActorDeadError(f"{self} was stopped by force while handling the message")
             answer_error(current.reply_to, error)
+
+
+class _MailboxSteps(WatchedCoroutine[None]):
+    """An actor's task, which asyncio cannot end before it began.
+
+    A task that is cancelled before its first step never runs its coroutine, and
+    the message it was made for would stay without an answer. So the first step is
+    taken all the same, and the cancellation reaches the handler's first wait.
+    """
+
+    __slots__ = ()
+
+    def throw(self, typ: Any, val: Any = None, tb: Any = None, /) -> Any:
+        if inspect.getcoroutinestate(self._inner) != inspect.CORO_CREATED:
+            return super().throw(typ, val, tb)
+        awaited = self.send(None)
+        task = asyncio.current_task()
+        if task is not None:
+            task.cancel()
+        return awaited
 
 
 def _take_back_cancel() -> None:

@@ -8,6 +8,7 @@ of a process form chains, and a wait that would close a chain is refused.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextvars import ContextVar
 from typing import Any, Protocol
 
 from ..messages.errors import DeadlockError
@@ -31,6 +32,33 @@ class Worker(Protocol):
     waits: Any
 
     def __str__(self) -> str: ...
+
+
+class ThreadWork:
+    """A plain function in a thread, for which a worker's task is waiting.
+
+    Attributes:
+        waits: The reply that the thread is blocked on, or None.
+    """
+
+    __slots__ = ("_worker", "waits")
+
+    def __init__(self, worker: Worker) -> None:
+        self.waits: Any = None
+        self._worker = worker
+
+    def owners(self) -> Iterable[Worker]:
+        """The thread itself must get on."""
+        return (self,)
+
+    def __str__(self) -> str:
+        return f"a thread of {self._worker}"
+
+
+current_thread_work: ContextVar[ThreadWork | None] = ContextVar(
+    "broodline_thread_work", default=None
+)
+"""The function of the executor that is running in this thread for a worker."""
 
 
 def begin_wait(worker: Worker, reply: Awaited) -> None:

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
 from ..messages.errors import ActorDeadError
+from .context import current_system
+from .deadlock import ThreadWork, current_thread_work
 
 T = TypeVar("T")
 
@@ -89,9 +91,21 @@ class ThreadExecutor:
             ActorDeadError: The pool is closed, or closed before a thread took `fn`.
             BaseException: Whatever `fn` raises.
         """
-        job = _Job(asyncio.get_running_loop(), contextvars.copy_context(), fn, args)
-        self._submit(job)
-        result: T = await job.future
+        context = contextvars.copy_context()
+        system = current_system.get()
+        worker = None if system is None else system.current_worker()
+        work = None if worker is None else ThreadWork(worker)
+        context.run(current_thread_work.set, work)
+        job = _Job(asyncio.get_running_loop(), context, fn, args)
+        try:
+            if worker is not None:
+                # Before the thread can look.
+                worker.waits = work
+            self._submit(job)
+            result: T = await job.future
+        finally:
+            if worker is not None:
+                worker.waits = None
         return result
 
     def _submit(self, job: _Job) -> None:

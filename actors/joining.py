@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from .system import ActorSystem
 
 
-def join(system: ActorSystem | None, futures: tuple[pykka.Future[Any], ...]) -> Reply[Iterable[Any]]:
+def join(
+    system: ActorSystem | None, futures: tuple[pykka.Future[Any], ...]
+) -> Reply[Iterable[Any]]:
     """A reply with the list of the values of `futures`, in their order.
 
     Settled by callbacks when all of them are replies; otherwise made in the thread

@@ -93,4 +93,4 @@ def _abandon_tasks(loop: asyncio.AbstractEventLoop) -> None:
     for task in tasks:
         if not task.done():
             # Reported by the shutdown; asyncio need not say so again.
-            setattr(task, "_log_destroy_pending", False)
+            task._log_destroy_pending = False  # type: ignore[attr-defined]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Callable, Coroutine, Generator
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from ..messages.errors import ConfigurationError, DeliveryError, OperationCancelledError
 from .cancellation import CancellationToken
@@ -102,9 +102,7 @@ class Operation(Reply[T]):
                 task.cancel()
         return True
 
-    def begin(
-        self, work: Work[T], args: tuple[Any, ...], signal: CancellationToken | None
-    ) -> None:
+    def begin(self, work: Work[T], args: tuple[Any, ...], signal: CancellationToken | None) -> None:
         """Start the work; loop only, once."""
         if signal is not None:
             if signal.cancelled:
@@ -223,7 +221,7 @@ class _Steps(WatchedCoroutine[Any]):
             self._end(asyncio.CancelledError())
 
     def _end(self, error: BaseException) -> None:
-        operation: Operation[Any] = self._culprit
+        operation = cast("Operation[Any]", self._culprit)
         if isinstance(error, StopIteration):
             operation.end(error.value, None)
         else:

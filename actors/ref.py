@@ -26,27 +26,28 @@ class ActorRef(pykka.ActorRef[A]):
         actor_urn: The actor's name, unique among all runtimes.
         actor_inbox: Where messages are put.
         actor_stopped: Set once the actor takes no more messages.
+        actor: The actor itself until it stops, then None; only for the runtime's loop.
     """
 
-    __slots__ = ("_actor", "_system", "actor_class", "actor_inbox", "actor_stopped", "actor_urn")
+    __slots__ = (
+        "_actor_weakref",
+        "_system",
+        "actor",
+        "actor_class",
+        "actor_inbox",
+        "actor_stopped",
+        "actor_urn",
+    )
 
     def __init__(self, actor: A, system: ActorSystem) -> None:
-        # pykka's constructor makes a weak reference; this one is strong and is
-        # dropped when the actor stops, so that nothing else must hold a live actor.
-        self._actor: A | None = actor
+        super().__init__(actor)
+        # Beside pykka's weak one: nothing else need hold an actor while it lives.
+        self.actor: A | None = actor
         self._system = system
-        self.actor_class = actor.__class__
-        self.actor_urn = actor.actor_urn
-        self.actor_inbox = actor.actor_inbox
-        self.actor_stopped = actor.actor_stopped
-
-    def _actor_weakref(self) -> A | None:
-        """What pykka's proxy asks for the actor."""
-        return self._actor
 
     def release(self) -> None:
         """Let go of the actor; called when it stops."""
-        self._actor = None
+        self.actor = None
 
     def tell(self, message: Any) -> None:
         """Send `message` and expect nothing; any thread, never blocks.
@@ -92,7 +93,7 @@ class ActorRef(pykka.ActorRef[A]):
         """
         if block:
             self._check_block("ask")
-        reply: Reply[Any] = Reply(self._system, self._actor)
+        reply: Reply[Any] = Reply(self._system, self.actor)
         if self.actor_stopped.is_set():
             reply.fail(ActorDeadError(f"{self} not found"))
         else:
@@ -127,17 +128,17 @@ class ActorRef(pykka.ActorRef[A]):
         """
         if block:
             self._check_block("stop")
-        stopped: Reply[bool] = Reply(self._system, self._actor)
+        stopped: Reply[bool] = Reply(self._system, self.actor)
         self.ask(_ActorStop(), block=False).add_done_callback(_StopAnswer(stopped))
         return stopped.get(timeout=timeout) if block else stopped
 
-    def proxy(self) -> pykka.ActorProxy[A]:  # type: ignore[override]
+    def proxy(self) -> pykka.ActorProxy[A]:
         """A proxy for the actor's attributes and methods; see `pykka.ActorProxy`.
 
         Raises:
             ActorDeadError: The actor has stopped.
         """
-        if self._actor is None or self.actor_stopped.is_set():
+        if self.actor is None or self.actor_stopped.is_set():
             raise ActorDeadError(f"{self} not found")
         return pykka.ActorProxy(actor_ref=self)
 

@@ -17,7 +17,7 @@ import pykka
 
 from ..messages.errors import ConfigurationError, DeadlockError
 from .context import current_system
-from .deadlock import Worker, begin_wait
+from .deadlock import Worker, begin_wait, current_thread_work
 
 if TYPE_CHECKING:
     from .system import ActorSystem
@@ -29,9 +29,7 @@ J = TypeVar("J")
 M = TypeVar("M")
 R = TypeVar("R")
 
-ExcInfo: TypeAlias = tuple[
-    type[BaseException] | None, BaseException | None, TracebackType | None
-]
+ExcInfo: TypeAlias = tuple[type[BaseException] | None, BaseException | None, TracebackType | None]
 Owner: TypeAlias = "Worker | Reply[Any] | tuple[Reply[Any], ...] | None"
 
 
@@ -70,6 +68,16 @@ class Reply(pykka.Future[T]):
         reply._system = system
         reply._value = value
         reply._error = None
+        reply._done = True
+        return reply
+
+    @classmethod
+    def failed(cls, error: BaseException, system: ActorSystem | None = None) -> Reply[T]:
+        """A reply that is settled with `error` already."""
+        reply = cls.__new__(cls)
+        reply._system = system
+        reply._value = error.__traceback__
+        reply._error = error
         reply._done = True
         return reply
 
@@ -236,13 +244,22 @@ class Reply(pykka.Future[T]):
             raise DeadlockError(
                 "get() would block the loop that must settle this reply; await it instead."
             )
+        work = current_thread_work.get()
+        if work is not None:
+            begin_wait(work, self)
         gate = threading.Lock()
         gate.acquire()
         callback: Callable[[Any], object] = partial(_open_gate, gate)
         self.add_done_callback(callback)
         limit = -1 if timeout is None else min(max(timeout, 0.0), threading.TIMEOUT_MAX)
-        if not gate.acquire(timeout=limit) and not self._done:
-            self._forget(callback)
+        try:
+            opened = gate.acquire(timeout=limit)
+        finally:
+            if work is not None:
+                work.waits = None
+            if not self._done:
+                self._forget(callback)
+        if not opened and not self._done:
             raise pykka.Timeout(f"{timeout} seconds")
 
     def _run_hook(self, hook: Callable[[float | None], T], timeout: float | None) -> T:

@@ -11,7 +11,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Coroutine
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, cast
 
 import pykka
 
@@ -72,7 +72,9 @@ class ActorSystem:
         shutdown_timeout: float = 10.0,
     ) -> None:
         if stall_threshold <= 0 or shutdown_timeout <= 0:
-            raise ConfigurationError("stall_threshold and shutdown_timeout must be positive seconds")
+            raise ConfigurationError(
+                "stall_threshold and shutdown_timeout must be positive seconds"
+            )
         self.clock: Clock = clock or SystemClock()
         self.random = random or _fresh_random()
         self.ids: IdSource = ids or RandomIds(self.random)
@@ -83,6 +85,7 @@ class ActorSystem:
         self.unstopped: tuple[str, ...] = ()
         self.state: State = "new"
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._claimed = False
         self._thread_id: int | None = None
         self._context = contextvars.Context()
         self._tasks: dict[asyncio.Task[Any], Worker | None] = {}
@@ -170,6 +173,8 @@ class ActorSystem:
                 await asyncio.wait({closing})
             except asyncio.CancelledError as error:
                 cancelled = error
+        # The number of a thread that has ended may be given to another.
+        self._thread_id = None
         if cancelled is not None:
             closing.exception()
             raise cancelled
@@ -180,14 +185,12 @@ class ActorSystem:
 
     def _claim(self) -> None:
         with self._lock:
-            if self.state != "new" or self._loop_thread is not None:
-                raise ConfigurationError(
-                    f"{type(self).__name__} can be entered once and is {self.state}; "
-                    "make a new one for every `with`."
-                )
-            if self._thread_id is not None:
-                raise ConfigurationError(f"{type(self).__name__} is being entered already")
-            self._thread_id = -1
+            claimed, self._claimed = self._claimed, True
+        if claimed:
+            raise ConfigurationError(
+                f"A {type(self).__name__} can be entered once, and this one was; "
+                "make a new one for every `with`."
+            )
 
     def _leave_context(self) -> None:
         token, self._token = self._token, None
@@ -245,6 +248,10 @@ class ActorSystem:
             loop.call_soon(fn, context=self._context.copy())
         else:
             loop.call_soon_threadsafe(fn, context=self._context.copy())
+
+    def in_context(self, fn: Callable[[], object]) -> None:
+        """Call `fn` now, with the runtime's own context variables; loop only."""
+        self._context.copy().run(fn)
 
     def spawn(self, coro: Coroutine[Any, Any, T], name: str = "task") -> asyncio.Task[T]:
         """Run `coro` as a task that the runtime holds and ends with itself; loop only.
@@ -336,9 +343,8 @@ class ActorSystem:
             try:
                 return Reply.of(fn(*args), self)
             except Exception as error:
-                failed: Reply[T] = Reply(self)
-                failed.fail(error)
-                return failed
+                # No name for the reply: this frame is part of the error's traceback.
+                return Reply.failed(error, self)
         reply: Reply[T] = Reply(self)
         self._launch(_Launch(reply, fn, args, None))
         return reply
@@ -387,7 +393,7 @@ class ActorSystem:
 
     async def _wait(self, future: pykka.Future[T]) -> T:
         if isinstance(future, Reply):
-            return await future
+            return await cast("Reply[T]", future)
         return await self.executor.run(future.get)
 
     # Actors.

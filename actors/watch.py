@@ -61,6 +61,7 @@ class WatchedCoroutine(Coroutine[Any, Any, T]):
         self._culprit = culprit
 
     def send(self, value: Any, /) -> Any:
+        """Run one step."""
         watch = self._watch
         start = watch.now()
         try:
@@ -77,6 +78,7 @@ class WatchedCoroutine(Coroutine[Any, Any, T]):
         tb: TracebackType | None = None,
         /,
     ) -> Any:
+        """Run one step that begins with an exception."""
         error = typ if isinstance(typ, BaseException) else typ()
         watch = self._watch
         start = watch.now()
@@ -88,6 +90,7 @@ class WatchedCoroutine(Coroutine[Any, Any, T]):
                 watch.report(elapsed, self._culprit)
 
     def close(self) -> None:
+        """Close the inner coroutine."""
         self._inner.close()
 
     def __await__(self) -> Generator[Any, Any, T]:
