@@ -1,0 +1,115 @@
+"""The picture of a survey at work: who works where, on what, and what came of it.
+
+Fed by `watch`, read by the views. Keeping it is cheap: a few words an agent,
+and nothing that is drawn looks at more agents than fit on the screen.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from .facts import Facts
+
+State: TypeAlias = Literal["running", "done", "failed", "stopped"]
+
+RECENT = 100
+"""How many agents that ended last are kept at hand for a view."""
+
+
+@dataclass(slots=True, eq=False)
+class Node:
+    """One agent as a person sees it.
+
+    Attributes:
+        id: The agent's id.
+        parent: The agent that started it, or None for the root.
+        label: The last part of its folder's path.
+        state: What it does or how it ended.
+        doing: While it runs: the tools it waits for, as text.
+        facts: What it answered.
+        children: Agents it started, in order.
+        ended: How many of the children are not running any more.
+        calls: Tool calls it made.
+    """
+
+    id: str
+    parent: Node | None
+    label: str = ""
+    state: State = "running"
+    doing: str = ""
+    facts: Facts | None = None
+    children: list[Node] = field(default_factory=list["Node"])
+    ended: int = 0
+    calls: int = 0
+
+    def note(self) -> str:
+        """What it does or found, in a few words."""
+        if self.facts is not None:
+            return found(self.facts)
+        if self.state != "running":
+            return self.state
+        if working := len(self.children) - self.ended:
+            return f"waits for {working} of {len(self.children)} children"
+        return self.doing
+
+
+def found(facts: Facts) -> str:
+    """A folder's facts in a few words."""
+    files = "1 file" if facts.files == 1 else f"{facts.files:,} files"
+    lines = "1 line" if facts.lines == 1 else f"{facts.lines:,} lines"
+    return f"{files}, {lines}"
+
+
+class Board:
+    """All agents of one survey, and the sums over them."""
+
+    def __init__(self) -> None:
+        self.nodes: dict[str, Node] = {}
+        self.running: dict[str, Node] = {}
+        self.recent: deque[Node] = deque(maxlen=RECENT)
+        self.root: Node | None = None
+        self.turns = 0
+        self.calls = 0
+        self.files = 0
+        self.lines = 0
+        self.stopped = 0
+
+    @property
+    def agents(self) -> int:
+        """How many agents there were so far."""
+        return len(self.nodes)
+
+    def started(self, agent: str, parent: str | None) -> Node:
+        """An agent was created."""
+        node = Node(agent, self.nodes.get(parent) if parent else None)
+        self.nodes[agent] = node
+        self.running[agent] = node
+        if node.parent is not None:
+            node.parent.children.append(node)
+        elif self.root is None:
+            self.root = node
+        return node
+
+    def answered(self, node: Node, facts: Facts) -> None:
+        """An agent gave its facts."""
+        node.facts = facts
+        node.doing = ""
+
+    def counted(self, files: int, lines: int) -> None:
+        """A count came in; the sums are what the footer of a live view shows."""
+        self.files += files
+        self.lines += lines
+
+    def ended(self, agent: str, state: State) -> None:
+        """An agent is gone; a second time is no change."""
+        node = self.running.pop(agent, None)
+        if node is None:
+            return
+        node.state = state
+        node.doing = ""
+        self.stopped += state == "stopped"
+        self.recent.append(node)
+        if node.parent is not None:
+            node.parent.ended += 1

@@ -1,0 +1,168 @@
+"""The demo as the command runs it: from a path to an exit code."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TextIO
+
+from rich.console import Console
+
+from .board import Board
+from .folder import reason_of
+from .name import shown
+from .paper import paper
+from .progress import PlainProgress, Progress, Silence, live_progress
+from .report import Report
+from .signals import caught
+from .survey import Interruption, Order, survey
+
+OK, FAILED, USAGE = 0, 1, 2
+BY_SIGNAL = 128
+"""Added to the number of the signal that ended the command: 130 for Ctrl-C."""
+
+READER_GONE = 141
+"""What a shell shows for a command that wrote into a closed pipe."""
+
+_CAUSES = {"SIGINT": "Ctrl-C"}
+
+
+@dataclass(frozen=True, slots=True)
+class Telling:
+    """How the demo speaks.
+
+    Attributes:
+        as_json: One JSON document instead of the report.
+        explain: The commands that check the facts, too.
+        live: Show the tree of agents while they work, where that can be done.
+        quiet: No progress.
+    """
+
+    as_json: bool = False
+    explain: bool = False
+    live: bool = True
+    quiet: bool = False
+
+
+class Errand:
+    """One run of ``broodline demo``.
+
+    Args:
+        order: What to survey.
+        telling: How to speak of it.
+    """
+
+    def __init__(self, order: Order, telling: Telling) -> None:
+        self.order = order
+        self.telling = telling
+        self.board = Board()
+        self._signal: signal.Signals | None = None
+
+    def run(self) -> int:
+        """Do it and return the exit code. Progress goes to stderr, the outcome to stdout."""
+        problem, code = ground_problem(self.order.root)
+        if problem is not None:
+            return self._refuse(problem, code)
+        with warnings.catch_warnings():
+            # What the parser thinks of the surveyed code is not for this output, nor an error.
+            warnings.simplefilter("ignore")
+            try:
+                report = asyncio.run(self._survey())
+            except KeyboardInterrupt:
+                # It came between two handlers, so before or after the survey itself.
+                return BY_SIGNAL + signal.SIGINT
+        code = self._code(report)
+        return code if self._print(report) else READER_GONE
+
+    async def _survey(self) -> Report:
+        interruption = Interruption()
+        with self._progress() as progress:
+
+            def stop(number: signal.Signals) -> None:
+                self._signal = number
+                interruption.request(_CAUSES.get(number.name, number.name))
+                progress.say(
+                    f"demo: stopping {len(self.board.running)} agents, once more ends it at once"
+                )
+
+            with caught(stop):
+                return await survey(self.order, self.board, interruption, progress.tick)
+
+    @contextmanager
+    def _progress(self) -> Iterator[Progress]:
+        title = f"demo: surveying {shown(self.order.root)}, the model is rules"
+        console = Console(stderr=True, highlight=False)
+        if self.telling.quiet or sys.stderr is None:
+            yield Silence()
+        elif self.telling.live and console.is_terminal and not console.is_dumb_terminal:
+            with live_progress(self.board, console, title) as progress:
+                yield progress
+        else:
+            plain = PlainProgress(self.board, sys.stderr)
+            plain.say(title)
+            yield plain
+
+    def _code(self, report: Report) -> int:
+        if report.status == "interrupted":
+            return BY_SIGNAL + (self._signal or signal.SIGINT)
+        return OK if report.status == "ok" else FAILED
+
+    def _refuse(self, problem: str, code: int) -> int:
+        report = Report(self.order.root, self.order.selection, "failed", None, problem=problem)
+        if self.telling.as_json:
+            self._print(report)
+        else:
+            write(sys.stderr, f"demo: {shown(self.order.root)}: {problem}\n")
+        return code
+
+    def _print(self, report: Report) -> bool:
+        if self.telling.as_json:
+            return write(sys.stdout, json.dumps(report.to_dict(), indent=2) + "\n")
+        console = Console(file=sys.stdout, highlight=False)
+        with console.capture() as capture:
+            for line in paper(report, self.board, console, explain=self.telling.explain):
+                console.print(line, soft_wrap=True)
+        return write(sys.stdout, capture.get())
+
+
+def ground_problem(root: str) -> tuple[str | None, int]:
+    """Why a path cannot be surveyed and the exit code for that, or None and 0."""
+    try:
+        with os.scandir(root):
+            return None, OK
+    except FileNotFoundError:
+        return "there is no such folder", USAGE
+    except NotADirectoryError:
+        return "this is a file; name the folder that it is in", USAGE
+    except ValueError as error:
+        return str(error), USAGE
+    except OSError as error:
+        return f"the folder cannot be read: {reason_of(error)}", FAILED
+
+
+def write(stream: TextIO | None, text: str) -> bool:
+    """Write it all at once; False if the reader has gone away, quietly.
+
+    Raises:
+        SystemExit: The stream takes no more for another reason, such as a full disk.
+    """
+    if stream is None:
+        return True
+    try:
+        stream.write(text)
+        stream.flush()
+    except OSError as error:
+        # What is still buffered must not break again when the interpreter ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        if isinstance(error, BrokenPipeError):
+            return False
+        print(f"demo: the report could not be written: {reason_of(error)}", file=sys.stderr)
+        raise SystemExit(FAILED) from error
+    return True

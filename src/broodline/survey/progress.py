@@ -1,0 +1,107 @@
+"""How a survey is followed while it runs: a live tree on a terminal, else a few plain lines."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Protocol, TextIO
+
+from rich.console import Console
+from rich.live import Live
+
+from .board import Board
+from .view import LiveView, sums
+
+CHILDREN_TOLD = 20
+"""How many folders directly below the top get a line of their own when they are done."""
+
+EVERY = 2.0
+"""Seconds between two lines with the sums."""
+
+
+class Progress(Protocol):
+    """Something that looks at the board now and then."""
+
+    def tick(self) -> None:
+        """Look at the board."""
+        ...
+
+    def say(self, line: str) -> None:
+        """Tell the person one line."""
+        ...
+
+
+class Silence:
+    """Tells nothing."""
+
+    def tick(self) -> None:
+        """Look away."""
+
+    def say(self, line: str) -> None:
+        """Keep it."""
+
+
+class PlainProgress:
+    """Lines for a log: the start, the first folders that are done, the sums now and then.
+
+    A stream that breaks (a closed pipe) silences it; the survey goes on.
+    """
+
+    def __init__(self, board: Board, stream: TextIO) -> None:
+        self._board = board
+        self._stream: TextIO | None = stream
+        self._told: set[str] = set()
+        self._due = time.monotonic() + EVERY
+
+    def tick(self) -> None:
+        """Write what is new."""
+        root = self._board.root
+        if root is not None and len(self._told) < CHILDREN_TOLD:
+            for node in root.children[: 2 * CHILDREN_TOLD]:
+                if node.state != "running" and node.id not in self._told:
+                    self._told.add(node.id)
+                    self.say(f"demo: {node.label}: {node.note()}")
+        if time.monotonic() >= self._due:
+            self._due = time.monotonic() + EVERY
+            self.say(f"demo: {sums(self._board)}")
+
+    def say(self, line: str) -> None:
+        """Write one line at once."""
+        if self._stream is None:
+            return
+        try:
+            self._stream.write(line + "\n")
+            self._stream.flush()
+        except (OSError, ValueError):
+            self._stream = None
+
+
+class LiveProgress:
+    """The tree of agents, drawn in place. No thread of its own: every tick draws."""
+
+    def __init__(self, live: Live) -> None:
+        self._live = live
+
+    def tick(self) -> None:
+        """Draw the board as it is now."""
+        self._live.refresh()
+
+    def say(self, line: str) -> None:
+        """Write one line above the tree."""
+        self._live.console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+@contextmanager
+def live_progress(board: Board, console: Console, title: str) -> Iterator[Progress]:
+    """Show the live tree on a terminal; at the end it is wiped, to make room for the report."""
+    live = Live(
+        LiveView(board, title),
+        console=console,
+        auto_refresh=False,
+        transient=True,
+        redirect_stdout=False,
+        vertical_overflow="crop",
+    )
+    with live:
+        yield LiveProgress(live)

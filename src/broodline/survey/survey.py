@@ -1,0 +1,182 @@
+"""One survey from start to end: a root agent, its tree, and what they found."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ..actors.fold import select_output
+from ..actors.handle import AgentHandle
+from ..actors.memory_store import MemoryStore, Record
+from ..actors.models import RuleModel
+from ..messages.content import text_of
+from ..messages.payload import TurnEnd
+from ..supervision.runtime import Runtime
+from ..supervision.tool import SubagentTool
+from .board import Board
+from .facts import Facts
+from .folder import EVERYTHING, Selection
+from .ground import PAGE, Ground
+from .report import Report
+from .rules import next_message
+from .task import PERSONA, Task
+from .toolset import survey_tools
+from .watch import watch
+
+TICK = 0.1
+"""Seconds between two looks at the board."""
+
+PATIENCE = 5.0
+"""Seconds that work in progress may take to stop."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What is to be surveyed, and how.
+
+    Attributes:
+        root: Absolute path of a folder.
+        selection: Which entries in it count.
+        depth: Levels of agents below the root agent; what is deeper an agent reads itself.
+        jobs: Tool calls, delegations among them, that one agent runs at once.
+        pace: Seconds the model thinks before each message.
+        page: Most names in one listing.
+    """
+
+    root: str
+    selection: Selection = EVERYTHING
+    depth: int = 4
+    jobs: int = 8
+    pace: float = 0.0
+    page: int = PAGE
+
+
+class PassingStore(MemoryStore):
+    """Keeps a session only as long as its agent lives: a survey may take many thousands."""
+
+    def let_go(self, record: Record, fence: int) -> None:
+        """End a holder's lease and forget the session."""
+        super().let_go(record, fence)
+        if not record.held:
+            self._records.pop(record.header.id, None)
+
+
+class Interruption:
+    """Whether the survey is to stop, and what asked for it. On the loop."""
+
+    def __init__(self) -> None:
+        self.cause: str | None = None
+        self._event = asyncio.Event()
+
+    def request(self, cause: str) -> None:
+        """Stop the survey; the first cause counts."""
+        if self.cause is None:
+            self.cause = cause
+            self._event.set()
+
+    async def wait(self) -> None:
+        """Wait until somebody asks for it."""
+        await self._event.wait()
+
+
+async def survey(
+    order: Order, board: Board, interruption: Interruption, tick: Callable[[], None]
+) -> Report:
+    """Run a survey to its end, or until it is interrupted. Leaves nothing running.
+
+    Args:
+        order: What to survey.
+        board: Kept up to date meanwhile.
+        interruption: Stops the whole tree.
+        tick: Called about every `TICK` seconds, on the loop.
+    """
+    ground = Ground(order.root, order.selection, order.page)
+    start = asyncio.get_running_loop().time()
+    facts: Facts | None = None
+    problem: str | None = None
+    async with _runtime(order, ground) as runtime:
+        with watch(runtime, board):
+            root = await runtime.agents.create()
+            await root.followup(Task("", order.depth).prompt())
+            if await _finished(root, interruption, tick):
+                facts, problem = _answer(root)
+            await root.dispose()
+    status = "interrupted" if interruption.cause and facts is None else "failed"
+    if facts is not None and problem is None:
+        status = "ok"
+    return Report(
+        order.root,
+        order.selection,
+        status,
+        facts,
+        agents=board.agents,
+        turns=board.turns,
+        calls=board.calls,
+        seconds=asyncio.get_running_loop().time() - start,
+        stopped=board.stopped,
+        problem=interruption.cause if status == "interrupted" else problem,
+    )
+
+
+def _runtime(order: Order, ground: Ground) -> Runtime:
+    return Runtime(
+        model=RuleModel(
+            lambda conversation: next_message(conversation.messages), latency=order.pace
+        ),
+        tools=[*survey_tools(ground), SubagentTool(max_depth=order.depth)],
+        persona=PERSONA,
+        store=PassingStore(),
+        tool_parallelism=order.jobs,
+        max_steps=None,
+        max_response_chars=None,
+        request_timeout=None,
+        dispose_timeout=PATIENCE,
+    )
+
+
+async def _finished(
+    root: AgentHandle, interruption: Interruption, tick: Callable[[], None]
+) -> bool:
+    """Wait for the root agent; False if an interruption came first."""
+
+    async def idle() -> None:
+        await root.when_idle()
+
+    waits = {asyncio.create_task(idle()), asyncio.create_task(interruption.wait())}
+    try:
+        done: set[asyncio.Task[None]] = set()
+        while not done:
+            tick()
+            done, _ = await asyncio.wait(waits, timeout=TICK, return_when=asyncio.FIRST_COMPLETED)
+        return interruption.cause is None
+    finally:
+        for wait in waits:
+            wait.cancel()
+        await asyncio.gather(*waits, return_exceptions=True)
+
+
+def _answer(root: AgentHandle) -> tuple[Facts | None, str | None]:
+    """What the root agent answered, and what is wrong with it."""
+    events = root.agent.session.events
+    end = next((event.data for event in reversed(events) if isinstance(event.data, TurnEnd)), None)
+    if end is None or end.reason.kind != "completed":
+        failure = end.reason.error if end is not None else None
+        return None, failure.message if failure is not None else "the root agent did not finish"
+    try:
+        facts = Facts.from_json(text_of(select_output(events, 0)))
+    except ValueError as error:
+        return None, f"the root agent did not answer with facts: {error}"
+    return facts, problem_of(facts)
+
+
+def problem_of(facts: Facts) -> str | None:
+    """Why these facts are not the whole: the folder itself was unreadable, or an agent failed."""
+    for reason, noted in facts.skipped.items():
+        if any(path == "" for path, _line, _detail in noted.first):
+            return f"the folder could not be read: {reason}"
+    if facts.failed.count:
+        path, _line, detail = facts.failed.first[0]
+        where = path or "the folder itself"
+        return f"{facts.failed.count} folders were not surveyed, {where} first: {detail}"
+    return None

@@ -1,0 +1,81 @@
+"""What find, wc, grep and Python say about the same files."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from broodline.survey.check import commands
+from broodline.survey.facts import Facts
+from broodline.survey.folder import Selection
+from broodline.survey.ground import Ground
+from broodline.survey.name import actual
+
+COUNTS = ("folders", "files", "text_files", "python_files", "lines", "bytes")
+PASSED_OVER = ("hidden", "links", "special")
+
+
+def say(command: str) -> str:
+    done = subprocess.run(command, shell=True, capture_output=True)
+    return os.fsdecode(done.stdout).strip("\n")
+
+
+def check_all(root: Path, selection: Selection, facts: Facts) -> None:
+    said = {fact: say(command) for fact, command in commands(str(root), selection).items()}
+    outline = (
+        f"{facts.functions} functions, {facts.undocumented.count} without docstring; "
+        f"{facts.unparsed.count} files do not parse"
+    )
+    largest = ""
+    if facts.largest is not None:
+        largest = f"{facts.largest.bytes} {root}/{actual(facts.largest.path)}"
+    expected = {name: str(getattr(facts, name)) for name in COUNTS + PASSED_OVER}
+    expected |= dict.fromkeys(("functions", "undocumented", "unparsed"), outline)
+    expected |= {"largest": largest, "marks": str(facts.marks.count)}
+    assert said == expected
+
+
+@pytest.mark.parametrize("match", [None, "*.py", "?*[!a].py", "*.md", "nothing", "\xff*"])
+@pytest.mark.parametrize("follow", [False, True])
+def test_every_fact_agrees_with_its_command(
+    hand_play: Any, odd_tree: Path, follow: bool, match: str | None
+) -> None:
+    """demo: on a tree of odd names, links, loops, binaries and encodings no command disagrees."""
+    selection = Selection(follow, match)
+    check_all(odd_tree, selection, hand_play(Ground(str(odd_tree), selection)).survey(levels=2))
+
+
+def test_facts_of_an_empty_folder_agree(hand_play: Any, tmp_path: Path) -> None:
+    """demo: the commands say zero, and nothing for the largest file, of an empty folder."""
+    check_all(tmp_path, Selection(), hand_play(Ground(str(tmp_path))).survey())
+
+
+def test_a_link_to_the_folder_itself_is_entered(
+    hand_play: Any, tmp_path: Path, odd_tree: Path
+) -> None:
+    """demo: a path that is itself a link is surveyed, as find -H does."""
+    link = tmp_path / "link"
+    link.symlink_to(odd_tree)
+    check_all(link, Selection(), hand_play(Ground(str(link))).survey())
+
+
+def test_a_hidden_folder_can_be_the_top(hand_play: Any, tmp_path: Path) -> None:
+    """demo: the folder asked for is surveyed even when its own name is hidden."""
+    root = tmp_path / ".config"
+    root.mkdir()
+    (root / "a.py").write_text("x\n")
+    facts = hand_play(Ground(str(root))).survey()
+    assert facts.files == 1
+    check_all(root, Selection(), facts)
+
+
+def test_large_sources_agree(hand_play: Any, tmp_path: Path) -> None:
+    """demo: a source beyond the bound counts as not parsed to the command as well."""
+    (tmp_path / "a.py").write_bytes(b"#" * (2 << 20) + b"\n")
+    facts = hand_play(Ground(str(tmp_path))).survey()
+    assert (facts.unparsed.count, facts.functions) == (1, 0)
+    check_all(tmp_path, Selection(), facts)
