@@ -23,7 +23,8 @@ class Birth:
         id: The id of the child to be.
         request: The checked request.
         parent: The exact live parent.
-        operation: What the caller waits for.
+        operation: What the caller waits for; None once the child is published, because
+            its value holds this object.
     """
 
     __slots__ = ("_announced", "id", "operation", "parent", "request")
@@ -32,7 +33,7 @@ class Birth:
         self.id = child_id
         self.request = request
         self.parent: Agent = request.parent
-        self.operation = operation
+        self.operation: Operation[Any] | None = operation
         self._announced = False
 
     @property

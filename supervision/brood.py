@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..messages.errors import SubagentError, SubagentErrorCode
 from .catalog import CatalogEntry, CatalogFold
 
 if TYPE_CHECKING:
     from ..actors.agent import Agent
+    from ..actors.operation import Operation
     from ..actors.reply import Reply
     from .birth import Birth
     from .run import SubagentRun
@@ -50,16 +51,16 @@ class Brood:
     def end(self) -> Awaitable[None] | None:
         """Take back every start and dispose of every child; None when that is done at once."""
         self.closed = True
-        for birth in tuple(self.births):
-            birth.operation.cancel(parent_gone(self.parent.id))
-        waits: list[Reply[object]] = [birth.operation for birth in self.births]
+        starts = [birth.operation for birth in self.births if birth.operation is not None]
+        for start in starts:
+            start.cancel(parent_gone(self.parent.id))
         disposals = [run.dispose() for run in reversed(tuple(self.runs))]
-        if not waits and not disposals:
+        if not starts and not disposals:
             self._on_end(self)
             return None
-        return self._ended(waits, disposals)
+        return self._ended(starts, disposals)
 
-    async def _ended(self, starts: list[Reply[object]], disposals: list[Reply[None]]) -> None:
+    async def _ended(self, starts: list[Operation[Any]], disposals: list[Reply[None]]) -> None:
         failures: list[Exception] = []
         for disposal in disposals:
             try:

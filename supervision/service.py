@@ -222,6 +222,7 @@ class SubagentService:
             birth.withdraw()
             raise
         finally:
+            birth.operation = None
             del brood.births[birth]
         run = SubagentRun(self, birth, child)
         brood.runs[run] = None
