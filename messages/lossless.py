@@ -25,8 +25,8 @@ class FrozenDict(dict[str, Any]):
     """A dict that refuses every change after construction."""
 
     __slots__ = ()
-    __setitem__ = __delitem__ = __ior__ = _refuse  # type: ignore[assignment]
-    clear = pop = popitem = setdefault = update = _refuse  # type: ignore[assignment]
+    __setitem__ = __delitem__ = __ior__ = _refuse
+    clear = pop = popitem = setdefault = update = _refuse
 
     def __reduce__(self) -> tuple[type[FrozenDict], tuple[dict[str, Any]]]:
         return FrozenDict, (dict(self),)
@@ -36,11 +36,15 @@ class FrozenList(list[Any]):
     """A list that refuses every change after construction."""
 
     __slots__ = ()
-    __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse  # type: ignore[assignment]
-    append = clear = extend = insert = pop = remove = reverse = sort = _refuse  # type: ignore[assignment]
+    __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
+    append = clear = extend = insert = pop = remove = reverse = sort = _refuse
 
     def __reduce__(self) -> tuple[type[FrozenList], tuple[list[Any]]]:
         return FrozenList, (list(self),)
+
+
+_SET_KEY = dict[Any, Any].__setitem__
+_SET_INDEX = list[Any].__setitem__
 
 
 class _Lossy(Exception):
@@ -87,19 +91,16 @@ def _part_text(part: str | int) -> str:
 
 def _scalar_fault(value: object) -> str | None:
     """What is wrong with a value that is no container, or None."""
-    kind = type(value)
-    if value is None or kind is bool:
+    if value is None or type(value) is bool:
         return None
-    if kind is str:
-        return None if _is_text(value) else "is text with a lone surrogate"  # type: ignore[arg-type]
-    if kind is int:
-        in_range = -SAFE_INTEGER <= value <= SAFE_INTEGER  # type: ignore[operator]
-        return None if in_range else "is an integer beyond 2**53-1"
-    if kind is float:
-        if not isfinite(value):  # type: ignore[arg-type]
+    if type(value) is str:
+        return None if _is_text(value) else "is text with a lone surrogate"
+    if type(value) is int:
+        return None if -SAFE_INTEGER <= value <= SAFE_INTEGER else "is an integer beyond 2**53-1"
+    if type(value) is float:
+        if not isfinite(value):
             return "is not a finite number"
-        lost = value == 0.0 and copysign(1.0, value) < 0  # type: ignore[arg-type]
-        return "is negative zero" if lost else None
+        return "is negative zero" if value == 0.0 and copysign(1.0, value) < 0 else None
     return f"is of type {type_name(value)}, which JSON does not have"
 
 
@@ -134,7 +135,8 @@ def freeze(value: Any, subject: str = "value") -> Any:
     Raises:
         ConfigurationError: With the path of the first part that JSON would lose.
     """
-    kind = type(value)
+    part: object = value
+    kind: object = type(part)
     if kind is FrozenDict or kind is FrozenList:
         return value
     try:
@@ -158,32 +160,34 @@ def _copy_level(source: Any) -> tuple[Any, _Children]:
     the check and the copy.
     """
     children: _Children = []
-    if type(source) is dict:
-        try:
-            frozen = FrozenDict(source)
-        except Exception:  # a key with a hostile __eq__
-            raise _Lossy from None
-        for key, item in frozen.items():
-            if type(key) is not str or not (key.isascii() or _is_text(key)):
-                raise _Lossy
+    kind: object
+    item: object
+    if _is_list(source):
+        items = FrozenList(source)
+        for index, item in enumerate(items):
             kind = type(item)
-            if kind is str and item.isascii():
+            if type(item) is str and item.isascii():
                 continue
             if kind is dict or kind is list:
-                children.append((key, item))
+                children.append((index, item))
             elif kind is not FrozenDict and kind is not FrozenList and _scalar_fault(item):
                 raise _Lossy
-        return frozen, children
-    items = FrozenList(source)
-    for index, item in enumerate(items):
+        return items, children
+    try:
+        frozen = FrozenDict(source)
+    except Exception:  # a key with a hostile __eq__
+        raise _Lossy from None
+    for key, item in frozen.items():
+        if _key_fault(key):
+            raise _Lossy
         kind = type(item)
-        if kind is str and item.isascii():
+        if type(item) is str and item.isascii():
             continue
         if kind is dict or kind is list:
-            children.append((index, item))
+            children.append((key, item))
         elif kind is not FrozenDict and kind is not FrozenList and _scalar_fault(item):
             raise _Lossy
-    return items, children
+    return frozen, children
 
 
 def _freeze_below(root: Any, root_copy: Any, children: _Children) -> None:
@@ -202,19 +206,20 @@ def _freeze_below(root: Any, root_copy: Any, children: _Children) -> None:
             stack.pop()
             continue
         place, child = todo.pop()
-        known = done.get(id(child), False)
-        if known is None:
-            raise _Lossy
-        if known:
+        if id(child) in done:
+            known = done[id(child)]
+            if known is None:
+                raise _Lossy
             frozen = known[1]
         else:
             frozen, below = _copy_level(child)
+            done[id(child)] = None if below else (child, frozen)
             if below:
-                done[id(child)] = None
                 stack.append((child, frozen, below))
-            else:
-                done[id(child)] = (child, frozen)
-        (dict if type(copy) is FrozenDict else list).__setitem__(copy, place, frozen)  # type: ignore[index]
+        if type(copy) is FrozenDict:
+            _SET_KEY(copy, place, frozen)
+        else:
+            _SET_INDEX(copy, place, frozen)
 
 
 def thaw(value: Any) -> Any:
@@ -225,7 +230,7 @@ def thaw(value: Any) -> Any:
     todo = [root]
     while todo:
         copy = todo.pop()
-        for place, item in copy.items() if isinstance(copy, dict) else enumerate(copy):
+        for place, item in _entries(copy):
             if isinstance(item, dict | list):
                 copy[place] = child = _plain_copy(item)
                 todo.append(child)
@@ -233,7 +238,21 @@ def thaw(value: Any) -> Any:
 
 
 def _plain_copy(value: Any) -> Any:
-    return dict(value) if isinstance(value, dict) else list(value)
+    return dict(value) if _is_dict(value) else list(value)
+
+
+def _is_list(value: object) -> bool:
+    return type(value) is list
+
+
+def _is_dict(value: object) -> bool:
+    return isinstance(value, dict)
+
+
+def _entries(container: Any) -> list[tuple[Any, Any]]:
+    """Places and items of a dict or a list, as they are now."""
+    items: Any = container.items() if _is_dict(container) else enumerate(container)
+    return list(items)
 
 
 def violations(value: Any, root: str = "value") -> Iterator[str]:
@@ -248,11 +267,12 @@ def violations(value: Any, root: str = "value") -> Iterator[str]:
     """
     open_ids: set[int] = set()
     seen: dict[int, Any] = {}
-    stack: list[tuple[Any, Link, Any]] = []
-    current, link = value, None
+    stack: list[tuple[object, Link, Iterator[tuple[Any, Any]]]] = []
+    current: object = value
+    link: Link = None
     while True:
-        kind = type(current)
-        if kind is not dict and kind is not list and kind not in (FrozenDict, FrozenList):
+        kind: object = type(current)
+        if not (kind is dict or kind is list or kind is FrozenDict or kind is FrozenList):
             fault = _scalar_fault(current)
             if fault is not None:
                 yield f"{path_text(root, link)} {fault}"
@@ -261,8 +281,7 @@ def violations(value: Any, root: str = "value") -> Iterator[str]:
         elif id(current) not in seen:
             seen[id(current)] = current
             open_ids.add(id(current))
-            entries = list(current.items() if isinstance(current, dict) else enumerate(current))
-            stack.append((current, link, iter(entries)))
+            stack.append((current, link, iter(_entries(current))))
         while stack:
             parent, parent_link, rest = stack[-1]
             entry = next(rest, None)

@@ -34,23 +34,23 @@ _Child: TypeAlias = "tuple[Link, object]"
 
 def is_object(value: object) -> bool:
     """Whether the value is exactly a dict, plain or frozen."""
-    kind = type(value)
+    kind: object = type(value)
     return kind is dict or kind is FrozenDict
 
 
 def is_array(value: object) -> bool:
     """Whether the value is exactly a list, plain or frozen."""
-    kind = type(value)
+    kind: object = type(value)
     return kind is list or kind is FrozenList
 
 
-def has_type(value: Any, name: str) -> bool:
+def has_type(value: object, name: str) -> bool:
     """Whether a value is of a JSON type: a bool is no number, 1.0 is an integer."""
-    kind = type(value)
+    kind: object = type(value)
     if name == "string":
         return kind is str
     if name == "integer":
-        return kind is int or (kind is float and value.is_integer())
+        return kind is int or (type(value) is float and value.is_integer())
     if name == "number":
         return kind is int or kind is float
     if name == "object":

@@ -10,7 +10,8 @@ Source: spec core 10.4, DESIGN section 5.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, TypeAlias
+from functools import partial
+from typing import Any, TypeAlias, cast
 
 from jsonschema import Draft202012Validator, TypeChecker, ValidationError, validators
 
@@ -24,7 +25,7 @@ _DEEPEST = 24
 _KEY_ORDER = ("type", "required", "properties", "items", "enum", "const", "oneOf")
 """jsonschema follows the order of the schema's keys: missing first, undeclared last."""
 
-_JSON_NAMES = {
+_JSON_NAMES: dict[object, str] = {
     dict: "object",
     FrozenDict: "object",
     list: "array",
@@ -79,8 +80,7 @@ class Validator:
         if strict is _TOO_DEEP:
             return _walk(self.schema, frozen, root)
         return [
-            path_text(root, _link_of(error)) + error.message
-            for error in strict.iter_errors(frozen)
+            path_text(root, _link_of(error)) + error.message for error in strict.iter_errors(frozen)
         ]
 
     def _of_lossy(self, value: object, root: str) -> list[str]:
@@ -175,11 +175,11 @@ def _check_union(validator: Any, branches: list[Any], value: Any, _: Any) -> _Er
         yield ValidationError(fault)
 
 
-def _checker_of(name: str) -> Any:
-    return lambda _, value: has_type(value, name)
+def _is_of(name: str, _: object, value: object) -> bool:
+    return has_type(value, name)
 
 
-_STRICT: Any = validators.extend(
+_STRICT: Any = cast("Any", validators).extend(
     Draft202012Validator,
     {
         "type": _check_type,
@@ -189,7 +189,7 @@ _STRICT: Any = validators.extend(
         "additionalProperties": _check_undeclared,
         "oneOf": _check_union,
     },
-    type_checker=TypeChecker({name: _checker_of(name) for name in TYPES}),
+    type_checker=TypeChecker(cast("Any", {name: partial(_is_of, name) for name in TYPES})),
 )
 _TOO_DEEP = object()
 
@@ -210,7 +210,7 @@ def _compiled(schema: dict[str, Any]) -> Any:
         if node.get("additionalProperties") is False:
             copy["additionalProperties"] = False
         for key, part in _parts(copy):
-            below: dict[str, Any] = {name: {} for name, _ in part}
+            below: dict[Any, dict[str, Any]] = {name: {} for name, _ in part}
             todo.extend((child, below[name], depth + 1) for name, child in part)
             if key == "oneOf":
                 copy[key] = list(below.values())
@@ -225,7 +225,8 @@ def _parts(node: dict[str, Any]) -> Iterator[tuple[str, list[tuple[Any, Any]]]]:
     if "items" in node:
         yield "items", [("items", node["items"])]
     if "oneOf" in node:
-        yield "oneOf", list(enumerate(node["oneOf"]))
+        branches: list[Any] = node["oneOf"]
+        yield "oneOf", list(enumerate(branches))
 
 
 # Our own walk, for depths that jsonschema cannot go to and for values that are no JSON.
@@ -256,7 +257,8 @@ def _walk(schema: dict[str, Any], value: object, root: str) -> list[str]:
         elif len(task) == 2:
             task[1].append(task[0])
         else:
-            stack.extend(reversed(_visit(*task, root)))
+            node, part, link, sink = task
+            stack.extend(reversed(_visit(node, part, link, sink, root)))
     return found
 
 
@@ -301,5 +303,3 @@ def _visit_object(
             if type(key) is str and key not in declared:
                 tasks.append((path_text(root, (link, key)) + _UNDECLARED, sink))
     return tasks
-
-

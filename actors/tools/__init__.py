@@ -18,6 +18,7 @@ from .decision import (
     ToolProgressed,
     ToolResulted,
 )
+from .decorator import tool
 from .pipeline import run_call
 from .registry import ToolRegistry, ToolView
 from .scheduler import SchedulerPort, run_calls
@@ -41,4 +42,5 @@ __all__ = [
     "ToolView",
     "run_call",
     "run_calls",
+    "tool",
 ]

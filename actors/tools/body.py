@@ -6,8 +6,9 @@ Source: spec core 10.2, DESIGN section 2.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Generator
 from contextlib import contextmanager
+from functools import partial
 from inspect import isawaitable
 from typing import Any
 
@@ -40,9 +41,7 @@ async def _plain(tool: Tool, context: ToolContext, system: Any) -> Any:
     if system is None:
         value = tool.execute(context.arguments, context)
     else:
-        error, value = await system.executor.run(
-            _outcome, tool.execute, context.arguments, context
-        )
+        error, value = await system.executor.run(_outcome, tool.execute, context.arguments, context)
         if error is not None:
             raise error
     return await value if isawaitable(value) else value
@@ -97,12 +96,16 @@ async def _end(*tasks: asyncio.Future[Any]) -> None:
 
 
 @contextmanager
-def fused(*tokens: CancellationToken) -> Iterator[CancellationToken]:
+def fused(*tokens: CancellationToken) -> Generator[CancellationToken, None, None]:
     """A token that fires with the first of several, for as long as the block lasts."""
     both = CancellationToken()
-    links = [token.on_cancel(both.cancel) for token in tokens]
+    links = [token.on_cancel(partial(_fire, both)) for token in tokens]
     try:
         yield both
     finally:
         for link in links:
             link.dispose()
+
+
+def _fire(token: CancellationToken, cause: object) -> None:
+    token.cancel(cause)

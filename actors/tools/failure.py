@@ -25,9 +25,7 @@ def aborted(*, dispatched: bool) -> ToolOutcome:
     """The outcome of a call that its caller called off."""
     if dispatched:
         return failed("tool call aborted", "ABORTED", name=ABORT_ERROR)
-    return failed(
-        "tool call aborted before dispatch", "ABORTED_BEFORE_DISPATCH", name=ABORT_ERROR
-    )
+    return failed("tool call aborted before dispatch", "ABORTED_BEFORE_DISPATCH", name=ABORT_ERROR)
 
 
 def outcome_of(error: BaseException) -> ToolOutcome:

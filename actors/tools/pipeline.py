@@ -247,7 +247,7 @@ class ToolRun:
     def _guarded(self) -> ToolOutcome | None:
         for guard in self._site.registry.guards(self._site.scope):
             try:
-                reason: object = guard(self.context)
+                reason: Any = guard(self.context)
             except Exception as error:  # a guard that cannot judge must not let pass
                 return _denied(f"a guard failed: {message_of(error)}")
             if reason is not None:
@@ -288,14 +288,11 @@ class ToolRun:
             if answer is None:
                 return outcome
             if isinstance(answer, Block):
-                return ToolOutcome(
-                    _content(answer.feedback), True, contexts=tuple(answer.contexts)
-                )
+                return ToolOutcome(_content(answer.feedback), True, contexts=tuple(answer.contexts))
             if isinstance(answer, Accept):
                 return self._accepted(answer, outcome)
             raise ConfigurationError(
-                "tools/post-execute must answer Accept, Block or None, "
-                f"not {type(answer).__name__}"
+                f"tools/post-execute must answer Accept, Block or None, not {type(answer).__name__}"
             )
         except Exception as error:
             return self._failure(error, dispatched=True)
@@ -309,7 +306,9 @@ class ToolRun:
         if answer.content is not None:
             raise ConfigurationError("Accept takes content or value, not both")
         if outcome.is_error or self._checked is None:
-            raise ConfigurationError("Accept cannot give a failed call a value; replace its content")
+            raise ConfigurationError(
+                "Accept cannot give a failed call a value; replace its content"
+            )
         return replace(_success(self._checked[0], answer.value), contexts=contexts)
 
     def _failure(self, error: BaseException, *, dispatched: bool) -> ToolOutcome:
@@ -344,9 +343,7 @@ def _being_cancelled() -> bool:
 
 
 def _report(site: CallSite, context: ToolContext, value: Any) -> None:
-    site.registry.hooks.emit(
-        "tools/progress", ToolProgressed(context, value), scope=site.scope
-    )
+    site.registry.hooks.emit("tools/progress", ToolProgressed(context, value), scope=site.scope)
 
 
 def _denied(*reasons: str) -> ToolOutcome:

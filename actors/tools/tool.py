@@ -87,7 +87,8 @@ class ToolContext:
         """
         if self._closed:
             raise ToolError(
-                f"call {self.call_id} of tool {self.name!r} is over; defer contexts before it returns"
+                f"call {self.call_id} of tool {self.name!r} is over; "
+                "defer contexts before its body returns"
             )
         if self._contexts is None:
             self._contexts = []
@@ -194,9 +195,10 @@ def compact_json(value: Any) -> str:
 
 def is_async(fn: object) -> bool:
     """Whether calling `fn` gives a coroutine, as far as can be told without calling it."""
-    return inspect.iscoroutinefunction(fn) or (
-        not inspect.isroutine(fn) and inspect.iscoroutinefunction(getattr(fn, "__call__", None))
-    )
+    if inspect.iscoroutinefunction(fn):
+        return True
+    call = getattr(type(fn), "__call__", None)  # noqa: B004  # an object with an async __call__
+    return not inspect.isroutine(fn) and inspect.iscoroutinefunction(call)
 
 
 def _check_fields(tool: Tool) -> None:
