@@ -17,6 +17,7 @@ from ..messages.message import UserMessage
 from ..messages.payload import (
     AssistantReplied,
     ChunkReceived,
+    EndSeed,
     InboxSpliced,
     InboxTarget,
     StepStart,
@@ -117,6 +118,25 @@ def completed_turn_prefix(events: Sequence[Event]) -> Sequence[Event]:
         if type(events[index].data) is TurnEnd:
             return events[: index + 1]
     return ()
+
+
+def open_bracket(events: Sequence[Event], opening: str, closing: str) -> Event | None:
+    """The event that opened a bracket which a live writer still holds.
+
+    A bracket before the last ``session/end-seed`` belongs to a lifecycle that is
+    over: it locks nothing. Source: spec core 1.4.
+
+    Args:
+        events: The whole log.
+        opening: Type that opens, such as ``compaction/start``.
+        closing: Type that closes.
+    """
+    for event in reversed(events):
+        if type(event.data) is EndSeed or event.type == closing:
+            return None
+        if event.type == opening:
+            return event
+    return None
 
 
 def replay_inbox(
