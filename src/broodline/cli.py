@@ -1,25 +1,11 @@
-"""The ``broodline`` command."""
+"""The ``broodline`` command: where the process enters and how it leaves."""
 
 from __future__ import annotations
 
-import os
 import sys
-from typing import Annotated, NoReturn
+from typing import NoReturn
 
-import typer
-
-from .survey.errand import BY_SIGNAL, Errand, Telling
-from .survey.folder import Selection
-from .survey.survey import Order
-
-app = typer.Typer(
-    name="broodline",
-    help="Broodline, an actor runtime for delegation between agents.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+INTERRUPTED = 130
 
 
 def main() -> NoReturn:
@@ -33,98 +19,12 @@ def main() -> NoReturn:
         if reconfigure is not None:
             reconfigure(errors="backslashreplace")
     try:
+        # Here, not above: most of the time before the first line goes into these imports,
+        # and an impatient Ctrl-C is to be met within them.
+        from .command import app
+
         app(prog_name="broodline")
     except KeyboardInterrupt:
-        sys.exit(BY_SIGNAL + 2)
+        print("broodline: interrupted", file=sys.stderr)
+        sys.exit(INTERRUPTED)
     sys.exit(0)
-
-
-def _version(wanted: bool) -> None:
-    if wanted:
-        from . import __version__
-
-        typer.echo(f"broodline {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def broodline(
-    version: Annotated[
-        bool,
-        typer.Option("--version", callback=_version, is_eager=True, help="Print the version."),
-    ] = False,
-) -> None:
-    """Broodline, an actor runtime for delegation between agents."""
-
-
-def _pattern(value: str | None) -> str | None:
-    """Refuse what Python and find would read differently."""
-    if value is not None and (not value or any(part in value for part in ("\\", "/", "[^", "[["))):
-        raise typer.BadParameter("a pattern has *, ?, [abc] or [!abc] and no slash, such as *.py")
-    return value
-
-
-@app.command()
-def demo(
-    path: Annotated[
-        str | None,
-        typer.Argument(metavar="[PATH]", help="Folder to survey; the installed package if absent."),
-    ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON document instead of the report.")
-    ] = False,
-    explain: Annotated[
-        bool, typer.Option("--explain", help="Print below each fact the command that checks it.")
-    ] = False,
-    match: Annotated[
-        str | None,
-        typer.Option(
-            metavar="PATTERN", callback=_pattern, help="Survey files named like this, as *.py."
-        ),
-    ] = None,
-    follow: Annotated[
-        bool | None,
-        typer.Option(
-            "--follow/--no-follow",
-            help="Follow links, as find -L does.",
-            show_default="only within the installed package",
-        ),
-    ] = None,
-    depth: Annotated[
-        int,
-        typer.Option(
-            min=0, max=64, help="Levels of agents below the root; deeper folders are read there."
-        ),
-    ] = 4,
-    jobs: Annotated[
-        int,
-        typer.Option(
-            min=1, max=1000, help="Tool calls, delegations too, that one agent runs at once."
-        ),
-    ] = 8,
-    pace: Annotated[
-        float,
-        typer.Option(
-            min=0,
-            max=60,
-            help="Seconds the model thinks before each message; 0.3 is nice to watch.",
-        ),
-    ] = 0.0,
-    live: Annotated[
-        bool, typer.Option("--live/--no-live", help="Draw the tree of agents on a terminal.")
-    ] = True,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
-) -> None:
-    """Survey a folder of real files with a tree of agents: one for each folder.
-
-    Every agent lists its folder, counts and reads its files with tools, and delegates each
-    folder in it to a child; the root merges what they return into a report. The model is rules,
-    plain Python functions: it needs no key and no network. Hidden names and __pycache__ are
-    passed over. Progress goes to stderr, the report to stdout.
-    """
-    if follow is None:
-        follow = path is None
-    root = os.path.dirname(os.path.abspath(__file__)) if path is None else os.path.abspath(path)
-    order = Order(root, Selection(follow, match), depth, jobs, pace)
-    code = Errand(order, Telling(as_json, explain, live, quiet)).run()
-    raise typer.Exit(code)

@@ -49,6 +49,7 @@ def commands(root: str, selection: Selection) -> dict[str, str]:
         "folders": f"{every} -type d {count}",
         "files": f"{files} {count}",
         "text_files": f"{text} | tr -cd '\\0' | wc -c",
+        "not_text": rf"{files} -exec grep -alZP '\0' {{}} + | tr -cd '\0' | wc -c",
         "python_files": f"{python} | tr -cd '\\0' | wc -c",
         "lines": f"{text} | xargs -0r cat | wc -l",
         "bytes": f"{text} | xargs -0r cat | wc -c",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import os
 import signal
@@ -18,7 +19,7 @@ from rich.console import Console
 from .board import Board
 from .folder import reason_of
 from .name import shown
-from .paper import paper
+from .paper import Sheet, paper
 from .progress import PlainProgress, Progress, Silence, live_progress
 from .report import Report
 from .signals import caught
@@ -73,11 +74,7 @@ class Errand:
         with warnings.catch_warnings():
             # What the parser thinks of the surveyed code is not for this output, nor an error.
             warnings.simplefilter("ignore")
-            try:
-                report = asyncio.run(self._survey())
-            except KeyboardInterrupt:
-                # It came between two handlers, so before or after the survey itself.
-                return BY_SIGNAL + signal.SIGINT
+            report = asyncio.run(self._survey())
         code = self._code(report)
         return code if self._print(report) else READER_GONE
 
@@ -88,9 +85,7 @@ class Errand:
             def stop(number: signal.Signals) -> None:
                 self._signal = number
                 interruption.request(_CAUSES.get(number.name, number.name))
-                progress.say(
-                    f"demo: stopping {len(self.board.running)} agents, once more ends it at once"
-                )
+                progress.say("demo: stopping all agents; once more ends it at once")
 
             with caught(stop):
                 return await survey(self.order, self.board, interruption, progress.tick)
@@ -105,9 +100,7 @@ class Errand:
             with live_progress(self.board, console, title) as progress:
                 yield progress
         else:
-            plain = PlainProgress(self.board, sys.stderr)
-            plain.say(title)
-            yield plain
+            yield PlainProgress(self.board, sys.stderr, title)
 
     def _code(self, report: Report) -> int:
         if report.status == "interrupted":
@@ -125,10 +118,18 @@ class Errand:
     def _print(self, report: Report) -> bool:
         if self.telling.as_json:
             return write(sys.stdout, json.dumps(report.to_dict(), indent=2) + "\n")
-        console = Console(file=sys.stdout, highlight=False)
-        with console.capture() as capture:
-            for line in paper(report, self.board, console, explain=self.telling.explain):
-                console.print(line, soft_wrap=True)
+        target = Console(file=sys.stdout, highlight=False)
+        sheet = Sheet.of(target)
+        # Rendered aside, so that one write tells whether somebody still reads.
+        aside = Console(
+            file=io.StringIO(),
+            force_terminal=target.is_terminal,
+            no_color=target.no_color,
+            highlight=False,
+        )
+        with aside.capture() as capture:
+            for line in paper(report, self.board, sheet, explain=self.telling.explain):
+                aside.print(line, soft_wrap=True)
         return write(sys.stdout, capture.get())
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from rich.console import Console
 from rich.text import Text
@@ -10,59 +11,73 @@ from rich.text import Text
 from .board import Board
 from .check import commands
 from .name import shown
-from .report import Report, Row, rows
+from .report import Report, rows
 from .view import clipped, outcome_lines
 
 TREE_LINES = 20
 """Most lines of the report that show agents."""
 
+ENDLESS = 100_000
+"""Columns of what is not a terminal."""
+
 _STYLES = {"ok": "bold green", "failed": "bold red", "interrupted": "bold yellow"}
 
 
-def paper(report: Report, board: Board, console: Console, *, explain: bool) -> Iterator[Text]:
-    """The lines of the report; on a terminal none is wider than it.
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """What the report is written on: its width in columns, and whether it takes ASCII only."""
+
+    width: int
+    ascii_only: bool = False
+
+    @classmethod
+    def of(cls, console: Console) -> Sheet:
+        """A terminal is as wide as it is; a file is endless."""
+        return cls(console.width if console.is_terminal else ENDLESS, console.options.ascii_only)
+
+
+def paper(report: Report, board: Board, sheet: Sheet, *, explain: bool) -> Iterator[Text]:
+    """The lines of the report, none wider than the sheet but the commands of `explain`.
 
     Args:
         report: What to tell.
         board: Its agents.
-        console: Where it goes: decides on width, colour and ASCII.
-        explain: Put the command that checks a fact below it.
+        sheet: What it is written on.
+        explain: Put the commands that check a fact below it.
     """
     if report.facts is not None:
-        yield from _head(report)
+        yield from _head(report, sheet)
         yield Text("")
-        yield from outcome_lines(board, TREE_LINES, _width(console), console.options.ascii_only)
+        yield from outcome_lines(board, TREE_LINES, sheet.width, sheet.ascii_only)
         yield Text("")
-        checks = commands(report.root, report.selection) if explain else {}
-        told: set[str] = set()
-        for row in rows(report.facts):
-            yield _row(row, console)
-            command = checks.get(row.check or "")
-            if command is not None and command not in told:
-                told.add(command)
-                yield from _explained(command)
+        yield from _facts(report, sheet, explain)
         yield Text("")
-        if not explain:
-            yield Text("One shell command checks each number: add --explain to see them.", "dim")
+    if report.facts is not None and not explain:
+        yield Text("One shell command checks each number: add --explain to see them.", "dim")
     yield Text(report.summary(), _STYLES[report.status])
 
 
-def _head(report: Report) -> Iterator[Text]:
-    matching = f", files named {shown(report.selection.match)}" if report.selection.match else ""
-    links = ", links followed" if report.selection.follow else ""
-    yield Text(f"Survey of {shown(report.root)}{matching}{links}", "bold")
-    yield Text("The model of these agents is rules: plain Python functions, no key, no network.")
+def _head(report: Report, sheet: Sheet) -> Iterator[Text]:
+    title = Text(f"Survey of {shown(report.root)}", "bold")
+    if report.selection.match is not None:
+        title.append(f", files named {shown(report.selection.match)}")
+    if report.selection.follow:
+        title.append(", links followed")
+    yield title
+    model = "The model of these agents is rules: plain Python functions, no key, no network."
+    yield clipped(Text(model), sheet.width)
 
 
-def _row(row: Row, console: Console) -> Text:
-    text = Text.assemble((f"{row.title:<14}", "bold"), f"{row.number:>13,}  ", (row.detail, "dim"))
-    return clipped(text, _width(console), console.options.ascii_only)
-
-
-def _explained(command: str) -> Iterator[Text]:
-    for number, line in enumerate(command.splitlines()):
-        yield Text(("    $ " if number == 0 else "") + line, "cyan")
-
-
-def _width(console: Console) -> int:
-    return console.width if console.is_terminal else 10_000
+def _facts(report: Report, sheet: Sheet, explain: bool) -> Iterator[Text]:
+    assert report.facts is not None
+    commands_ = commands(report.root, report.selection) if explain else {}
+    told: set[str] = set()
+    for row in rows(report.facts):
+        line = Text.assemble((f"{row.title:<14}", "bold"), f"{row.number:>13,}")
+        if row.detail:
+            line.append(f"  {row.detail}", "dim")
+        yield clipped(line, sheet.width, sheet.ascii_only)
+        for command in (commands_[check] for check in row.checks if commands_):
+            if command not in told:
+                told.add(command)
+                yield Text(f"    $ {command}", "cyan")

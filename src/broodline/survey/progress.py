@@ -48,14 +48,18 @@ class PlainProgress:
     A stream that breaks (a closed pipe) silences it; the survey goes on.
     """
 
-    def __init__(self, board: Board, stream: TextIO) -> None:
+    def __init__(self, board: Board, stream: TextIO, title: str) -> None:
         self._board = board
+        self._title = title
         self._stream: TextIO | None = stream
         self._told: set[str] = set()
         self._due = time.monotonic() + EVERY
 
     def tick(self) -> None:
         """Write what is new."""
+        if self._title:
+            self.say(self._title)
+            self._title = ""
         root = self._board.root
         if root is not None and len(self._told) < CHILDREN_TOLD:
             for node in root.children[: 2 * CHILDREN_TOLD]:

@@ -30,12 +30,12 @@ _PASSED_OVER = {
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of the report; `check` names the command in `check.commands`, if there is one."""
+    """One line of the report; `checks` names the commands in `check.commands` that say the same."""
 
     title: str
     number: int
     detail: str
-    check: str | None
+    checks: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +52,7 @@ class Report:
         calls: Tool calls they made.
         seconds: Wall time.
         stopped: Agents that were stopped at work by an interrupt.
+        left: Agents that could not be stopped; 0 unless something is wrong.
         problem: Why it failed, or what interrupted it.
     """
 
@@ -64,6 +65,7 @@ class Report:
     calls: int = 0
     seconds: float = 0.0
     stopped: int = 0
+    left: int = 0
     problem: str | None = None
 
     def summary(self) -> str:
@@ -72,7 +74,8 @@ class Report:
         if self.status == "ok":
             return f"{sums}, ok"
         if self.status == "interrupted":
-            return f"{sums}, interrupted: {self.problem}; stopped {self.stopped} agents"
+            left = f"{self.left} are left" if self.left else "none is left"
+            return f"{sums}, interrupted: {self.problem}; stopped {self.stopped} agents, {left}"
         return f"{sums}, failed: {self.problem}"
 
     def to_dict(self) -> dict[str, Any]:
@@ -88,6 +91,7 @@ class Report:
             "turns": self.turns,
             "toolCalls": self.calls,
             "stopped": self.stopped,
+            "left": self.left,
             "seconds": round(self.seconds, 3),
             "facts": self.facts and self.facts.to_dict(),
             "checks": {
@@ -100,25 +104,25 @@ class Report:
 def rows(facts: Facts) -> Iterator[Row]:
     """The facts as rows: the title, the number, what belongs to it, and the name of its check."""
     other = facts.text_files - facts.python_files
-    yield Row("folders", facts.folders, "", "folders")
+    yield Row("folders", facts.folders, "", ("folders",))
     kinds = f"{facts.python_files:,} Python, {other:,} other text"
-    yield Row("files", facts.files, kinds, "files")
-    yield Row("lines", facts.lines, f"{facts.bytes:,} bytes", "lines")
+    yield Row("files", facts.files, kinds, ("files", "python_files", "text_files"))
+    yield Row("lines", facts.lines, f"{facts.bytes:,} bytes", ("lines", "bytes"))
     if (largest := facts.largest) is not None:
         where = f"bytes: {largest.path}, {largest.lines:,} lines"
-        yield Row("largest file", largest.bytes, where, "largest")
-    yield Row("functions", facts.functions, "", "functions")
+        yield Row("largest file", largest.bytes, where, ("largest",))
+    yield Row("functions", facts.functions, "", ("functions",))
     for check, title in _NOTES.items():
         noted: Noted = getattr(facts, check)
         if noted.count or check != "unparsed":
-            yield Row(title, noted.count, named(noted), check)
+            yield Row(title, noted.count, named(noted), (check,))
     for reason in sorted(facts.skipped):
         noted = facts.skipped[reason]
-        check = "text_files" if reason == NOT_TEXT else None
-        yield Row("skipped", noted.count, f"{reason}: {named(noted)}", check)
+        checks = ("not_text",) if reason == NOT_TEXT else ()
+        yield Row("skipped", noted.count, f"{reason}: {named(noted)}", checks)
     for check, what in _PASSED_OVER.items():
         if count := getattr(facts, check):
-            yield Row("passed over", count, what, check)
+            yield Row("passed over", count, what, (check,))
 
 
 def named(noted: Noted) -> str:

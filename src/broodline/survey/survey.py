@@ -115,6 +115,7 @@ async def survey(
         calls=board.calls,
         seconds=asyncio.get_running_loop().time() - start,
         stopped=board.stopped,
+        left=len(board.running),
         problem=interruption.cause if status == "interrupted" else problem,
     )
 
