@@ -223,7 +223,9 @@ def test_veto_reuses_the_number(kit: SimpleNamespace) -> None:
 
 def test_veto_tells_nobody(kit: SimpleNamespace) -> None:
     """core 1.2: observers and the store hear of an event after its commit only."""
-    session, heard, stored = kit.session(), [], []
+    session = kit.session()
+    heard: list[Any] = []
+    stored: list[Any] = []
     session.observe(heard.append)
     session.write_to(stored.append)
     with session.add_check(lambda _: 1 / 0), pytest.raises(ZeroDivisionError):

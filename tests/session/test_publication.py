@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from broodline.actors.registration import Registration
 from broodline.messages.event import Event
 from broodline.messages.payload import OpaquePayload
 
@@ -21,7 +22,8 @@ def test_failing_observer_is_contained(
     kit: SimpleNamespace, caplog: pytest.LogCaptureFixture
 ) -> None:
     """core #11: an observer that raises is logged; the append stands, later ones are told."""
-    session, heard = kit.session(), []
+    session = kit.session()
+    heard: list[Any] = []
 
     def broken(_: Event) -> None:
         raise ValueError("broken observer")
@@ -36,7 +38,8 @@ def test_failing_observer_is_contained(
 
 def test_cancelled_observer_is_contained(kit: SimpleNamespace) -> None:
     """core 1.2: a cancellation that an observer lets out does not cancel who appends."""
-    session, heard = kit.session(), []
+    session = kit.session()
+    heard: list[Any] = []
 
     def cancelled(_: Event) -> None:
         raise asyncio.CancelledError
@@ -72,7 +75,8 @@ def test_async_observer_needs_a_runtime(
     kit: SimpleNamespace, caplog: pytest.LogCaptureFixture
 ) -> None:
     """core 1.2: an async observer that nobody can run is reported and does no harm."""
-    session, heard = kit.session(), []
+    session = kit.session()
+    heard: list[Any] = []
 
     async def later(_: Event) -> None:
         raise AssertionError("never runs")
@@ -108,7 +112,8 @@ def test_nested_append_is_queued(kit: SimpleNamespace) -> None:
 
 def test_nested_refusal_reaches_the_observer(kit: SimpleNamespace) -> None:
     """core #14: a nested append that is refused raises in the observer and leaves no gap."""
-    session, refusals = kit.session(), []
+    session = kit.session()
+    refusals: list[Any] = []
 
     def nesting(event: Event) -> None:
         if event.seq == 0:
@@ -125,9 +130,11 @@ def test_nested_refusal_reaches_the_observer(kit: SimpleNamespace) -> None:
 
 def test_observer_leaves_during_publication(kit: SimpleNamespace) -> None:
     """core 1.2: an observer taken away by an earlier one does not hear the event any more."""
-    session, heard = kit.session(), []
-    session.observe(lambda _: registration.dispose())
-    registration = session.observe(heard.append)
+    session = kit.session()
+    heard: list[Any] = []
+    leaving: list[Registration] = []
+    session.observe(lambda _: leaving[0].dispose())
+    leaving.append(session.observe(heard.append))
     session.append(note(0))
     session.append(note(1))
     assert heard == []
@@ -135,7 +142,8 @@ def test_observer_leaves_during_publication(kit: SimpleNamespace) -> None:
 
 def test_observer_that_joins_hears_the_next(kit: SimpleNamespace) -> None:
     """core 1.2: an observer added by another one hears from the next event on."""
-    session, heard = kit.session(), []
+    session = kit.session()
+    heard: list[Any] = []
 
     def joining(event: Event) -> None:
         if event.seq == 0:
@@ -149,7 +157,8 @@ def test_observer_that_joins_hears_the_next(kit: SimpleNamespace) -> None:
 
 def test_disposed_observer_hears_nothing(kit: SimpleNamespace) -> None:
     """core 1.2: the registration of an observer takes back that one alone."""
-    session, heard = kit.session(), []
+    session = kit.session()
+    heard: list[Any] = []
     one, two = session.observe(heard.append), session.observe(heard.append)
     one.dispose()
     one.dispose()

@@ -130,7 +130,8 @@ def test_message_shapes(
 
 def test_seed_is_not_published(kit: SimpleNamespace) -> None:
     """core #28: neither a seed event nor the marker reaches an observer or a store's sink."""
-    session, heard = kit.session(kit.events_of(*turn(kit, 1))), []
+    session = kit.session(kit.events_of(*turn(kit, 1)))
+    heard: list[Any] = []
     session.observe(heard.append)
     session.write_to(heard.append)
     assert heard == []

@@ -1,0 +1,257 @@
+"""The codec: what it keeps, what it refuses, and the recorded logs of the reference."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from broodline.actors.fold import replay_inbox
+from broodline.actors.session import Session
+from broodline.messages.codec import decode_event, encode_event
+from broodline.messages.content import OpaqueBlock, Text, ToolResult
+from broodline.messages.errors import SessionCorruptError, SessionFormatUnsupportedError
+from broodline.messages.header import SessionHeader
+from broodline.messages.header_codec import decode_header, encode_header
+from broodline.messages.payload import Descriptor, OpaquePayload, ToolFilter
+from broodline.messages.shape import SHAPES
+from broodline.messages.vocabulary import CORE_TYPES, KNOWN_TYPES, OWN_TYPES, TYPED
+
+RECORDINGS = Path(__file__).parents[3] / "shared" / "recordings"
+FILES = sorted(RECORDINGS.glob("*/*/*.jsonl"))
+PACKED = {
+    "text-chunks": ("text-delta", "texts", "text"),
+    "reasoning-chunks": ("reasoning-delta", "texts", "text"),
+    "tool-call-chunks": ("tool-call-delta", "args", "argumentsDelta"),
+}
+
+
+def stored(type_name: str, data: Any, **more: Any) -> dict[str, Any]:
+    return {"type": type_name, "seq": 0, "time": 1, "data": data, **more}
+
+
+def expanded(row: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The rows that a packed row stands for; any other row as it is."""
+    if row["type"] not in PACKED:
+        yield row
+        return
+    kind, members, member = PACKED[row["type"]]
+    data = row["data"]
+    for text in data[members]:
+        chunk = {"type": kind, "index": data["index"], member: text}
+        chunk |= {key: data[key] for key in ("id", "name") if key in data}
+        event = {"turn": data["turn"], "step": data["step"], "chunk": chunk}
+        yield {"type": "assistant/chunk", "data": event}
+
+
+def recorded(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Header and numbered events of a projected file, its placeholders filled in."""
+    lines = path.read_text(encoding="utf-8").replace("{{cwd}}", "/work").splitlines()
+    header, *rows = (json.loads(line) for line in lines)
+    del header["type"]
+    header["version"] = header.get("version", 0)
+    events: list[dict[str, Any]] = []
+    for row in rows:
+        for event in expanded(row):
+            if (
+                event["type"] == "request/header"
+                and event["data"]["header"]["tools"] == "{{tools}}"
+            ):
+                event["data"]["header"]["tools"] = []
+            events.append({"type": event["type"], "seq": len(events), "time": 0, **event})
+    return header, events
+
+
+needs_recordings = pytest.mark.skipif(not FILES, reason="no recordings beside this checkout")
+
+
+@needs_recordings
+@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_recorded_events_round_trip(path: Path) -> None:
+    """core 15.6: every recorded event decodes and encodes back to the same JSON."""
+    header, events = recorded(path)
+    assert encode_header(decode_header(header)) == header
+    for event in events:
+        decoded = decode_event(event)
+        assert encode_event(decoded) == event
+        known = event["type"] in TYPED and event["type"] != "subagent/descriptor"
+        assert (type(decoded.data) is not OpaquePayload) is known
+
+
+class StoppedClock:
+    def time_ms(self) -> int:
+        return 0
+
+
+@needs_recordings
+@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_recorded_logs_are_sessions(path: Path) -> None:
+    """core 15.6: every recorded log keeps balance and surface rules, its splices are in range."""
+    header, events = recorded(path)
+    if not any(event["type"] == "turn/start" for event in events):
+        return  # a script for a model: chunks alone, no log
+    log = [decode_event(event) for event in events]
+    session = Session(decode_header(header), seed=log, clock=StoppedClock(), resumed=True)
+    replay_inbox(session.header, log)
+    shown = [event["data"] for event in events if event.get("surfaceOp") == "append"]
+    messages = [data.get("message", data) for data in shown]
+    if all(event.get("surfaceOp") in (None, "append") for event in events):
+        expected = [m["id"] for m in messages if m["role"] == "user" or m["content"]]
+        assert [message.id for message in session.messages()] == expected
+
+
+def test_unknown_type_is_refused() -> None:
+    """core #94: a type that nobody knows and that is not ignorable refuses the log by name."""
+    with pytest.raises(SessionFormatUnsupportedError, match="weather/report"):
+        decode_event(stored("weather/report", {}))
+
+
+def test_ignorable_type_is_kept() -> None:
+    """core 2: an unknown type that is ignorable is kept as it is."""
+    data = stored("weather/report", {"rain": [1, {"x": None}]}, ignorable=True)
+    event = decode_event(data)
+    assert event.ignorable
+    assert event.type == "weather/report"
+    assert encode_event(event) == data
+
+
+def test_vocabulary() -> None:
+    """core 2: every type with a payload class is known and has a shape; ours are few."""
+    assert set(TYPED) == set(SHAPES)
+    assert KNOWN_TYPES > set(TYPED)
+    assert len(CORE_TYPES) == 14
+    assert sorted(OWN_TYPES) == ["subagent/catalog"]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"version": 2, "mode": "one-shot", "provider": "spawn"},
+        {"version": 4, "mode": "one-shot", "provider": "spawn"},
+        {"version": 3, "mode": "continuable", "provider": "spawn"},
+        {"version": 3, "mode": "one-shot", "provider": "spawn", "more": 1},
+        {"version": 3, "mode": "continuable", "provider": "p", "label": "l", "toolFilter": {}},
+        "nonsense",
+    ],
+)
+def test_foreign_descriptor_is_kept_uninterpreted(data: Any) -> None:
+    """DESIGN 5: a descriptor of another version or shape is read, and is no descriptor of ours."""
+    event = decode_event(stored("subagent/descriptor", data))
+    assert type(event.data) is OpaquePayload
+    assert encode_event(event)["data"] == data
+
+
+def test_descriptor_round_trips() -> None:
+    """DESIGN 5: version 3 has the fields of a continuable child, and a one-shot one has few."""
+    full = {
+        "version": 3,
+        "mode": "continuable",
+        "provider": "spawn",
+        "label": "survey",
+        "agentProvider": "p",
+        "agentModel": "m",
+        "agentReasoningEffort": "high",
+        "persona": "be kind",
+        "toolFilter": {"allow": ["a"], "deny": []},
+    }
+    event = decode_event(stored("subagent/descriptor", full))
+    assert isinstance(event.data, Descriptor)
+    assert event.data.tool_filter == ToolFilter(("a",), ())
+    assert encode_event(event)["data"] == full
+    bare = {"version": 3, "mode": "one-shot", "provider": "fork"}
+    assert decode_event(stored("subagent/descriptor", bare)).data == Descriptor("one-shot", "fork")
+
+
+def answer(*blocks: Any) -> dict[str, Any]:
+    source = {"kind": "model", "provider": "p", "model": "m", "replayState": {"k": [1]}}
+    message = {"id": "a", "role": "assistant", "content": list(blocks), "source": source}
+    return {"turn": 1, "step": 1, "message": message}
+
+
+def test_foreign_blocks_come_through() -> None:
+    """core 2.1: a block of an unknown type, or with further keys, round-trips untouched."""
+    image = {"type": "image", "attachment": {"id": "x", "bytes": 5}}
+    marked = {"type": "text", "text": "x", "cache": True}
+    data = stored("assistant/message", answer(image, marked, {"type": "text", "text": "y"}))
+    event = decode_event(data)
+    assert [type(block) for block in event.data.message.content] == [  # type: ignore[union-attr]
+        OpaqueBlock,
+        OpaqueBlock,
+        Text,
+    ]
+    assert encode_event(event) == data
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        "text",
+        {},
+        {"type": ""},
+        {"type": "text"},
+        {"type": "text", "text": 5},
+        {"type": "text", "text": "\ud800"},
+        {"type": "tool-call", "id": "c", "name": "n", "arguments": {}},
+        {"type": "tool-result", "toolCallId": "c", "content": [5]},
+        {"type": "tool-result", "toolCallId": "c", "content": [], "isError": 0},
+        {"type": "image", "size": float("nan")},
+    ],
+)
+def test_broken_blocks_are_refused(block: Any) -> None:
+    """core 1.4: a known block without its parts is damage, not another kind of block."""
+    with pytest.raises(SessionCorruptError):
+        decode_event(stored("assistant/message", answer(block)))
+
+
+def test_result_without_a_flag() -> None:
+    """core 1.4: a result block that does not say so is no error."""
+    block = {"type": "tool-result", "toolCallId": "c", "content": []}
+    event = decode_event(stored("assistant/message", answer(block)))
+    assert event.data.message.content == (ToolResult("c", ()),)  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("type_name", "data"),
+    [
+        ("turn/start", {"turn": 0}),
+        ("assistant/chunk", {"turn": 1, "step": 1, "chunk": {"type": "blink"}}),
+        ("assistant/chunk", {"turn": 1, "step": 1, "chunk": {"type": "text-delta", "index": 0}}),
+        ("tool/call", {"turn": 1, "step": 1, "callId": "c", "name": "n", "arguments": {}}),
+        ("llm/retry", {"retryId": "r"}),
+    ],
+)
+def test_damage_names_its_place(type_name: str, data: Any) -> None:
+    """core 5.7: malformed data of a known type is corruption; the text names event and place."""
+    with pytest.raises(SessionCorruptError, match=rf"event 0 .*{type_name}"):
+        decode_event(stored(type_name, data))
+
+
+@pytest.mark.parametrize("value", [None, [], "event", 5])
+def test_event_is_an_object(value: Any) -> None:
+    """core 1.2: what is no object is no event."""
+    with pytest.raises(SessionCorruptError):
+        decode_event(value)
+
+
+def test_decoded_parts_are_frozen() -> None:
+    """core 1.2: what comes from disk is as frozen as what our own code builds."""
+    event = decode_event(stored("assistant/message", answer()))
+    with pytest.raises(TypeError):
+        event.data.message.source["replayState"]["k"].append(2)  # type: ignore[union-attr]
+
+
+def test_own_catalogue_event_round_trips() -> None:
+    """DESIGN 5: our own events are written ignorable and read back."""
+    data = {"change": "added", "id": "c", "mode": "one-shot", "provider": "spawn"}
+    row = stored("subagent/catalog", data, ignorable=True)
+    event = decode_event(row)
+    assert type(event.data) is not OpaquePayload
+    assert encode_event(event) == row
+
+
+def test_header_is_stopped_clock_safe() -> None:
+    """core 1.1: a header that typed code built is written with what it has, no more."""
+    assert encode_header(SessionHeader("s", 0)) == {"version": 0, "id": "s", "createdAt": 0}
