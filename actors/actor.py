@@ -84,8 +84,12 @@ class EventLoopActor(pykka.Actor):
         if isinstance(self.actor_inbox, Letterbox):
             self.actor_inbox.attach(self, self._actor_ref, self.max_inbox)
 
+    # pyright takes pykka's ActorRef for invariant; ours is one of them all the same.
+
     @classmethod
-    def start(cls, *args: Any, **kwargs: Any) -> ActorRef[Self]:
+    def start(  # pyright: ignore[reportIncompatibleMethodOverride]
+        cls, *args: Any, **kwargs: Any
+    ) -> ActorRef[Self]:
         """Make the actor, register it with the current runtime and start it; any thread.
 
         Raises:
@@ -100,7 +104,7 @@ class EventLoopActor(pykka.Actor):
         return actor.actor_ref
 
     @property
-    def actor_ref(self) -> ActorRef[Self]:
+    def actor_ref(self) -> ActorRef[Self]:  # pyright: ignore[reportIncompatibleMethodOverride]
         """The actor's reference."""
         return cast("ActorRef[Self]", self._actor_ref)
 
@@ -234,7 +238,7 @@ class EventLoopActor(pykka.Actor):
         except BaseException as error:
             self._fail_with(error)
             return None
-        return self._contain(result) if type(result) is CoroutineType else None
+        return self._contain(cast("Pending", result)) if type(result) is CoroutineType else None
 
     def _handle(self, envelope: Envelope[Any]) -> Pending | None:
         try:
@@ -242,13 +246,13 @@ class EventLoopActor(pykka.Actor):
         except BaseException as error:
             return self._take_failure(envelope, error)
         if type(response) is CoroutineType:
-            return self._answer_later(envelope, response)
+            return self._answer_later(envelope, cast("Pending", response))
         if envelope.reply_to is not None:
             answer(envelope.reply_to, response)
         return None
 
     async def _answer_later(
-        self, envelope: Envelope[Any], response: CoroutineType[Any, Any, Any]
+        self, envelope: Envelope[Any], response: Coroutine[Any, Any, Any]
     ) -> None:
         box = self._box
         box.current = envelope
@@ -284,7 +288,7 @@ class EventLoopActor(pykka.Actor):
         except BaseException as failure:
             self._fail_with(failure)
             return None
-        return self._contain(result) if type(result) is CoroutineType else None
+        return self._contain(cast("Pending", result)) if type(result) is CoroutineType else None
 
     def _end_by(
         self, error: BaseException, reply_to: pykka.Future[Any] | None = None
@@ -297,7 +301,7 @@ class EventLoopActor(pykka.Actor):
             answer_error(reply_to, dead)
         return cast("Pending | None", self._stop())
 
-    async def _contain(self, hook: CoroutineType[Any, Any, Any]) -> None:
+    async def _contain(self, hook: Pending) -> None:
         """Await an async hook; its failure is logged and ends the actor."""
         try:
             await hook
@@ -316,7 +320,7 @@ class EventLoopActor(pykka.Actor):
         except BaseException as error:
             self._fail_with(error)
             return None
-        return self._contain(result) if type(result) is CoroutineType else None
+        return self._contain(cast("Pending", result)) if type(result) is CoroutineType else None
 
     def _fail_with(self, error: BaseException) -> None:
         self._handle_failure(type(error), error, error.__traceback__)

@@ -113,7 +113,7 @@ class Operation(Reply[T]):
             self.refuse(work, self._cancel_error())
             return
         try:
-            coroutine = work if inspect.iscoroutine(work) else work(self, *args)  # type: ignore[operator]
+            coroutine: object = work(self, *args) if callable(work) else work
         except Exception as error:
             self.end(None, error)
             return

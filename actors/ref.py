@@ -60,6 +60,8 @@ class ActorRef(pykka.ActorRef[A]):
             raise ActorDeadError(f"{self} not found")
         self.actor_inbox.put(Envelope(message))
 
+    # pyright does not see that the overloads are pykka's own, with a Reply for the Future.
+
     @overload
     def ask(
         self, message: Any, *, block: Literal[False], timeout: float | None = None
@@ -73,7 +75,7 @@ class ActorRef(pykka.ActorRef[A]):
         self, message: Any, *, block: bool = True, timeout: float | None = None
     ) -> Any | Reply[Any]: ...
 
-    def ask(
+    def ask(  # pyright: ignore[reportIncompatibleMethodOverride]
         self, message: Any, *, block: bool = True, timeout: float | None = None
     ) -> Any | Reply[Any]:
         """Send `message` and get what its handler returns.

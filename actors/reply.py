@@ -61,20 +61,20 @@ class Reply(pykka.Future[T]):
         # Emptied by whoever settles. Emptying a slot is atomic, so there is one winner.
         self._open = True
 
-    @classmethod
-    def of(cls, value: T, system: ActorSystem | None = None) -> Reply[T]:
+    @staticmethod
+    def of(value: M, system: ActorSystem | None = None) -> Reply[M]:
         """A reply that is settled with `value` already."""
-        reply = cls.__new__(cls)
+        reply: Reply[M] = Reply.__new__(Reply)  # pyright: ignore[reportUnknownVariableType]
         reply._system = system
         reply._value = value
         reply._error = None
         reply._done = True
         return reply
 
-    @classmethod
-    def failed(cls, error: BaseException, system: ActorSystem | None = None) -> Reply[T]:
+    @staticmethod
+    def failed(error: BaseException, system: ActorSystem | None = None) -> Reply[Any]:
         """A reply that is settled with `error` already."""
-        reply = cls.__new__(cls)
+        reply: Reply[Any] = Reply.__new__(Reply)  # pyright: ignore[reportUnknownVariableType]
         reply._system = system
         reply._value = error.__traceback__
         reply._error = error

@@ -11,7 +11,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Coroutine
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
 import pykka
 
@@ -393,7 +393,8 @@ class ActorSystem:
 
     async def _wait(self, future: pykka.Future[T]) -> T:
         if isinstance(future, Reply):
-            return await cast("Reply[T]", future)
+            reply: Reply[T] = future
+            return await reply
         return await self.executor.run(future.get)
 
     # Actors.
