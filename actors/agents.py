@@ -16,7 +16,7 @@ from .creation import AgentSpec, Setup, establish
 from .handle import AgentHandle
 from .operation import Operation
 from .reply import Reply
-from .teardown import end, end_now
+from .teardown import end, end_now, refuse_self_wait
 
 if TYPE_CHECKING:
     from .host import AgentHost
@@ -131,7 +131,18 @@ class AgentRegistry:
 
     def dispose(self, agent: Agent) -> Reply[None]:
         """See `AgentHandle.dispose`. Any thread."""
-        return self._host.operate(end(agent), name="dispose")
+        host = self._host
+        if not host.on_loop():
+            return host.operate(end(agent), name="dispose agent")
+        try:
+            refuse_self_wait(agent)
+            if end_now(agent):
+                return Reply.of(None, host)
+        except Exception as error:
+            reply: Reply[None] = Reply(host)
+            reply.fail(error)
+            return reply
+        return host.operate(end(agent), name="dispose agent")
 
     def dispose_now(self, agent: Agent) -> bool:
         """`teardown.end_now`. Loop only."""

@@ -31,7 +31,7 @@ def end_now(agent: Agent) -> bool:
         ExceptionGroup: If clean-ups failed; the agent is gone all the same.
     """
     if agent.ended:
-        return True
+        return agent.scope.dispose_now()  # what failed then fails now
     if not agent.closing:
         agent.begin_disposal()
     if agent.status == "running":
