@@ -70,7 +70,7 @@ class SilentModel:
         self.waiting += 1
         if self.waiting >= self.target:
             self.enough.set()
-        await asyncio.Event().wait()
+        await asyncio.get_running_loop().create_future()
         yield Finish("stop")
 
     async def until(self, target: int) -> None:
