@@ -50,10 +50,16 @@ class LocalModel:
         """The kept requests of one session, oldest first."""
         return [request for request in self.requests if request.session_id == session_id]
 
-    def _keep(self, request: ModelRequest) -> None:
+    def stream(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
+        """Answer one request; what to play is chosen at the call, not at the first ``anext``."""
         # A request holds its own list of shared, frozen messages: no copy is needed.
         if self._record:
             self.requests.append(request)
+        return self._respond(self._choose(request), request)
+
+    def _choose(self, request: ModelRequest) -> Any:
+        """What `_entry` makes an entry of."""
+        return None
 
     async def _entry(self, step: Any, request: ModelRequest) -> Entry:
         """What to play for `step`, which `stream` chose."""

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
-from ...messages.chunk import Chunk
 from ...messages.errors import ConfigurationError
 from ...messages.request import ModelRequest
 from .conversation import Conversation
@@ -76,11 +75,6 @@ class RuleModel(LocalModel):
             record=record,
         )
         self._rule = rule
-
-    def stream(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
-        """Ask the rule, once the first chunk is asked for."""
-        self._keep(request)
-        return self._respond(None, request)
 
     async def _entry(self, step: None, request: ModelRequest) -> Entry:
         value = self._rule(Conversation(request))

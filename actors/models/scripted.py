@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import Sequence
 from typing import TypeAlias
 
-from ...messages.chunk import Chunk
 from ...messages.errors import ConfigurationError, ModelError
 from ...messages.request import ModelRequest
 from .entry import Entry
@@ -76,11 +75,6 @@ class ScriptedModel(LocalModel):
         self._next = 0
         self._next_of: dict[str, int] = {}
 
-    def stream(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
-        """Play the next entry, which is taken at the call and not at the first ``anext``."""
-        self._keep(request)
-        return self._respond(self._take(request.session_id), request)
-
     @property
     def remaining(self) -> int:
         """Entries not played yet; with ``each``, summed over the sessions seen so far.
@@ -113,13 +107,13 @@ class ScriptedModel(LocalModel):
             f"the script of {self.provider}:{self.model} has entries left: {where}"
         )
 
-    def _take(self, session_id: str) -> _Step | None:
+    def _choose(self, request: ModelRequest) -> _Step | None:
         if self._shared:
             place = self._next
             self._next = place + 1
         else:
-            place = self._next_of.get(session_id, 0)
-            self._next_of[session_id] = place + 1
+            place = self._next_of.get(request.session_id, 0)
+            self._next_of[request.session_id] = place + 1
         return self._steps[place] if place < len(self._steps) else None
 
     async def _entry(self, step: _Step | None, request: ModelRequest) -> Entry:

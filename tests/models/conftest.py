@@ -74,7 +74,7 @@ def ask() -> Ask:
 
 @pytest.fixture
 def play() -> Play:
-    """Ask a model once, checking the grammar: ``await play(model, request)``."""
+    """What asks a model once and checks the grammar: awaited with the model and the request."""
     return _play
 
 

@@ -123,7 +123,7 @@ def test_an_index_is_a_whole_number(index: object) -> None:
 def test_a_success_leaves_no_block_open() -> None:
     """core 12.3: a success while a started block is open is refused, whichever success it is."""
     for kind in ("stop", "tool-calls", "max-tokens"):
-        message = refused(BlockStart(4, "text"), TextDelta(4, "x"), Finish(kind))  # type: ignore[arg-type]  # pyright: ignore
+        message = refused(BlockStart(4, "text"), TextDelta(4, "x"), Finish(kind))  # pyright: ignore
         assert "block 4 is open" in message
 
 

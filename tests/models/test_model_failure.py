@@ -53,7 +53,7 @@ def test_facts_survive_there_and_back() -> None:
 async def test_raised_and_streamed_failures_are_the_same(
     play: Callable[..., Awaitable[Any]],
 ) -> None:
-    """core 18.12 #263: a failure raised mid-stream and one streamed as a finish have equal facts."""
+    """core 18.12 #263: a failure raised mid-stream and one streamed have equal facts."""
     facts: dict[str, Any] = {"status": 503, "retry_after": 2.0, "request_id": "r1"}
     model = ScriptedModel(
         shared=[
@@ -61,10 +61,10 @@ async def test_raised_and_streamed_failures_are_the_same(
             fail("SERVER", "down", after="Hel", emit=True, **facts),
         ]
     )
-    raised, streamed = await play(model), await play(model)
-    assert streamed.error is None
-    assert finish_of(raised.error) == streamed.assembler.finish
-    assert raised.content == streamed.content
+    first, second = await play(model), await play(model)
+    assert second.error is None
+    assert finish_of(first.error) == second.assembler.finish
+    assert first.content == second.content
 
 
 def test_a_foreign_error_is_unknown() -> None:
@@ -72,32 +72,46 @@ def test_a_foreign_error_is_unknown() -> None:
     assert failure_of(ValueError("bad")) == ModelFailure("ValueError: bad", "UNKNOWN")
 
 
-def test_causes_are_rendered_in_order() -> None:
-    """core 12.5: the chain of causes is rendered, contexts included unless suppressed."""
-    try:
+def raised(break_it: Callable[[], None]) -> ValueError:
+    with pytest.raises(ValueError, match="outer") as caught:
+        break_it()
+    return caught.value
+
+
+def test_an_explicit_cause_is_rendered() -> None:
+    """core 12.5: the chain goes by the explicit cause, not by what was being handled."""
+
+    def break_it() -> None:
         try:
-            raise KeyError("inner")
-        except KeyError as inner:
-            try:
-                raise OSError("middle")
-            except OSError:
-                raise ValueError("outer") from inner
-    except ValueError as error:
-        assert render_chain(error) == "ValueError: outer <- KeyError: 'inner'"
-    try:
+            raise OSError("handled")
+        except OSError:
+            raise ValueError("outer") from KeyError("inner")
+
+    assert render_chain(raised(break_it)) == "ValueError: outer <- KeyError: 'inner'"
+
+
+def test_an_implicit_context_is_rendered() -> None:
+    """core 12.5: without an explicit cause the chain goes by what was being handled."""
+
+    def break_it() -> None:
         try:
             raise KeyError("inner")
         except KeyError:
             raise ValueError("outer")  # noqa: B904 - the context is the point
-    except ValueError as error:
-        assert render_chain(error) == "ValueError: outer <- KeyError: 'inner'"
-    try:
+
+    assert render_chain(raised(break_it)) == "ValueError: outer <- KeyError: 'inner'"
+
+
+def test_a_suppressed_context_is_not_rendered() -> None:
+    """core 12.5: what ``from None`` hides stays hidden."""
+
+    def break_it() -> None:
         try:
             raise KeyError("inner")
         except KeyError:
             raise ValueError("outer") from None
-    except ValueError as error:
-        assert render_chain(error) == "ValueError: outer"
+
+    assert render_chain(raised(break_it)) == "ValueError: outer"
 
 
 def test_a_cycle_of_causes_ends() -> None:

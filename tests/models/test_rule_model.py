@@ -117,9 +117,6 @@ async def test_a_wrong_answer_is_a_clear_failure(play: Play, value: Any) -> None
     assert isinstance(error, ModelError)
     assert error.code == "MALFORMED_RESPONSE"
     assert "my_rule returned no response" in error.message
-    assert type(value if not isinstance(value, list) else value[-1]).__name__ in error.message or (
-        "fail() or hang()" in error.message
-    )
 
 
 async def test_a_rule_without_a_name_is_named_by_its_class(play: Play) -> None:

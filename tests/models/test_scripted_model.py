@@ -93,7 +93,9 @@ async def test_a_call_streams_its_arguments_in_two(play: Play) -> None:
 
 async def test_a_call_without_arguments_is_an_empty_object(play: Play) -> None:
     """core 12.7: a call without arguments sends ``{}``; raw text is sent as it is, even empty."""
-    model = ScriptedModel(shared=[call("a"), call("a", '{"half'), call("a", ""), call("a", {"id": 1})])
+    model = ScriptedModel(
+        shared=[call("a"), call("a", '{"half'), call("a", ""), call("a", {"id": 1})]
+    )
     raw = [(await play(model)).content[0].arguments for _ in range(4)]
     assert raw == ["{}", '{"half', "", '{"id":1}']
 
@@ -185,7 +187,10 @@ async def test_a_function_sees_the_request(play: Play, ask: Ask) -> None:
         ([Reasoning("hm"), "so"], (Reasoning("hm"), Text("so"))),
         ([], ()),
         ([TextDelta(0, "so"), Finish("stop")], (Text("so"),)),
-        ([call("a", id="c"), call("b", id="d")], (ToolCall("c", "a", "{}"), ToolCall("d", "b", "{}"))),
+        (
+            [call("a", id="c"), call("b", id="d")],
+            (ToolCall("c", "a", "{}"), ToolCall("d", "b", "{}")),
+        ),
         (call("a", id="c"), (ToolCall("c", "a", "{}"),)),
     ],
 )
@@ -351,7 +356,8 @@ async def _hanging(model: ScriptedModel, request: ModelRequest, received: list[C
 
 async def test_a_hang_ends_with_the_signal(ask: Ask) -> None:
     """core 18.8 #180: a hang streams its text, then waits for the signal and ends aborted."""
-    signal, received = CancellationToken(), []
+    signal = CancellationToken()
+    received: list[Chunk] = []
     task = asyncio.create_task(
         _hanging(ScriptedModel(shared=[hang("Hel")]), ask(signal=signal), received)
     )
@@ -368,8 +374,11 @@ async def test_a_hang_ends_with_the_signal(ask: Ask) -> None:
 
 async def test_a_hang_hears_a_signal_from_another_thread(ask: Ask) -> None:
     """core 12.7: the signal of a hang may be fired by any thread."""
-    signal, received = CancellationToken(), []
-    task = asyncio.create_task(_hanging(ScriptedModel(shared=[hang()]), ask(signal=signal), received))
+    signal = CancellationToken()
+    received: list[Chunk] = []
+    task = asyncio.create_task(
+        _hanging(ScriptedModel(shared=[hang()]), ask(signal=signal), received)
+    )
     await asyncio.sleep(0)
     thread = threading.Thread(target=signal.cancel)
     thread.start()

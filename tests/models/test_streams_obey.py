@@ -42,7 +42,7 @@ def take_in(model: LocalModel, signal: Any = None, stop_at: int = -1) -> tuple[A
     assembler, grammar = Assembler(), StreamGrammar()
 
     async def read() -> None:
-        async with aclosing(model.stream(request)) as stream:  # type: ignore[type-var]  # pyright: ignore
+        async with aclosing(model.stream(request)) as stream:
             place = 0
             async for chunk in stream:
                 check(chunk)
@@ -119,9 +119,7 @@ def test_a_failure_breaks_off_correctly(value: str, cut: list[ToolCall], emit: b
 @given(content, st.integers(1, 12))
 def test_a_cancelled_stream_is_correct(said: list[Block], stop_at: int) -> None:
     """core 18.8 #180: a stream cancelled after any chunk is correct to its aborted finish."""
-    assembler, error = take_in(
-        ScriptedModel(shared=[blocks(*said)]), CancellationToken(), stop_at
-    )
+    assembler, error = take_in(ScriptedModel(shared=[blocks(*said)]), CancellationToken(), stop_at)
     assert error is None
     finish = assembler.finish
     assert finish is not None
