@@ -119,11 +119,11 @@ def _type_fault(name: str, value: object) -> str | None:
 
 
 def _choice_fault(node: Mapping[str, Any], value: object) -> str | None:
+    if "const" in node:  # one of the enum's values, where there is an enum too
+        return None if same_scalar(value, node["const"]) else f" must be {node['const']!a}"
     options = node.get("enum")
     if options is not None and not any(same_scalar(value, option) for option in options):
         return f" must be one of {', '.join(ascii(option) for option in options)}"
-    if "const" in node and not same_scalar(value, node["const"]):
-        return f" must be {node['const']!a}"
     return None
 
 
@@ -205,8 +205,8 @@ def _compiled(schema: dict[str, Any]) -> Any:
         for key in _KEY_ORDER:
             if key in node:
                 copy[key] = node[key]
-        if "enum" in copy:  # one rule sees to both
-            copy.pop("const", None)
+        if "const" in copy:  # one rule sees to both
+            copy.pop("enum", None)
         if node.get("additionalProperties") is False:
             copy["additionalProperties"] = False
         for key, part in _parts(copy):
