@@ -177,8 +177,8 @@ class Turn:
     def close_step(self) -> None:
         """Log the end of the open step, if there is one."""
         if self.step_open:
-            self.step_open = False
             self.session.append(StepEnd(self.number, self.step))
+            self.step_open = False
 
     async def _stopping(self) -> None:
         self.check()
