@@ -7,10 +7,16 @@ surface are no longer ascending. Source: spec core 1.8.
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import TypeAlias, cast
+
+from ..messages.content import ToolResult
 from ..messages.errors import ConfigurationError
 from ..messages.event import Event, Replace
 from ..messages.message import AssistantMessage, Message
-from ..messages.payload import AssistantReplied, Payload, ToolAnswered, UserMessageLogged
+from ..messages.payload import AssistantReplied, ToolAnswered, UserMessageLogged
+
+Shown: TypeAlias = UserMessageLogged | AssistantReplied | ToolAnswered
 
 SURFACE_TYPES: frozenset[type] = frozenset({UserMessageLogged, AssistantReplied, ToolAnswered})
 """The three payloads that a model sees."""
@@ -35,7 +41,7 @@ class Surface:
         """A fresh list of the shared messages that `log` shows."""
         derived = self._messages
         if derived is None:
-            shown = (log[seq].data.message for seq in self.nodes)  # type: ignore[union-attr]
+            shown = [cast(Shown, log[seq].data).message for seq in self.nodes]
             derived = self._messages = [message for message in shown if _is_shown(message)]
         return derived.copy()
 
@@ -68,7 +74,7 @@ class Surface:
         operation = event.surface_op
         if operation == "append":
             self.nodes.append(event.seq)
-            message: Message = event.data.message  # type: ignore[union-attr]
+            message = cast(Shown, event.data).message
             if self._messages is not None and _is_shown(message):
                 self._messages.append(message)
             return
@@ -131,19 +137,11 @@ def _check_result_replace(
     event: Event, data: ToolAnswered, shadowed: list[int], log: list[Event]
 ) -> None:
     """A result may be rewritten alone, and only what stands inside the result."""
-    old: Payload = log[shadowed[0]].data
+    old = log[shadowed[0]].data
     if len(shadowed) != 1 or type(old) is not ToolAnswered:
         raise _refusal(event, "may replace exactly one tool/result and nothing else")
-    before, after = old.message.content[0], data.message.content[0]
-    same = (
-        data.turn == old.turn
-        and data.step == old.step
-        and data.error == old.error
-        and data.meta == old.meta
-        and data.message.id == old.message.id
-        and data.message.source == old.message.source
-        and before.tool_call_id == after.tool_call_id  # type: ignore[union-attr]
-        and before.is_error == after.is_error  # type: ignore[union-attr]
-    )
-    if not same:
+    before = cast(ToolResult, old.message.content[0])
+    after = cast(ToolResult, data.message.content[0])
+    message = replace(old.message, content=(replace(before, content=after.content),))
+    if data != replace(old, message=message):
         raise _refusal(event, "may change the inner content of the result only")

@@ -8,13 +8,14 @@ for reading only. Source: spec core 1.1, 1.2, 1.4, 2.
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 from pydantic import TypeAdapter, ValidationError
 
 from .errors import ConfigurationError, SessionCorruptError, SessionFormatUnsupportedError
 from .event import Event, Replace, SurfaceOp
 from .lossless import SAFE_INTEGER, freeze
+from .lossless import type_name as kind_name
 from .payload import OpaquePayload, Payload
 from .payload_codec import DECODERS, ENCODERS
 from .shape import SHAPES
@@ -26,17 +27,17 @@ _LENIENT = frozenset({"subagent/descriptor", "subagent/catalog"})
 
 
 @cache
-def _validator(type_name: str) -> Any:
+def _validator(name: str) -> Any:
     """The compiled shape of a type; compiling takes a millisecond, so it is done on demand."""
-    adapter: TypeAdapter[Any] = TypeAdapter(SHAPES[type_name])
+    adapter: TypeAdapter[Any] = TypeAdapter(SHAPES[name])
     return adapter.validator.validate_python
 
 
-def decode_payload(type_name: str, data: Any) -> Payload:
+def decode_payload(name: str, data: Any) -> Payload:
     """Read the data of an event.
 
     Args:
-        type_name: Wire name.
+        name: Wire name.
         data: Lossless JSON.
 
     Returns:
@@ -45,19 +46,19 @@ def decode_payload(type_name: str, data: Any) -> Payload:
     Raises:
         ConfigurationError: Naming the place that is not of its shape.
     """
-    if type(type_name) is not str or not type_name:
-        raise ConfigurationError(f"type of an event must be a name, not {type_name!r}")
-    decode = DECODERS.get(type_name)
+    if type(name) is not str or not name:
+        raise ConfigurationError(f"type of an event must be a name, not {name!r}")
+    decode = DECODERS.get(name)
     if decode is None:
-        return OpaquePayload(type_name, freeze(data, f"data of {type_name}"))
+        return OpaquePayload(name, freeze(data, f"data of {name}"))
     try:
-        return decode(_validator(type_name)(data))
+        return decode(_validator(name)(data))
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(["data", *(str(part) for part in first["loc"])])
-        raise ConfigurationError(f"{type_name}: {place}: {first['msg']}") from None
+        raise ConfigurationError(f"{name}: {place}: {first['msg']}") from None
     except ConfigurationError as error:
-        raise ConfigurationError(f"{type_name}: {error.message}") from None
+        raise ConfigurationError(f"{name}: {error.message}") from None
 
 
 def decode_event(data: Any) -> Event:
@@ -76,15 +77,14 @@ def decode_event(data: Any) -> Event:
     try:
         return _event(data)
     except ConfigurationError as error:
-        seq = data.get("seq") if isinstance(data, dict) else None
+        seq = object_of(data).get("seq") if isinstance(data, dict) else None
         raise SessionCorruptError(
             f"event {seq!r} is malformed: {error.message}", details={"seq": repr(seq)}
         ) from None
 
 
-def _event(data: Any) -> Event:
-    if not isinstance(data, dict):
-        raise ConfigurationError("an event must be an object")
+def _event(value: Any) -> Event:
+    data = object_of(value)
     keys = data.keys()
     if not (_REQUIRED <= keys <= _ENVELOPE):
         wrong = sorted(map(str, (keys - _ENVELOPE) | (_REQUIRED - keys)))
@@ -92,30 +92,30 @@ def _event(data: Any) -> Event:
     ignorable = data.get("ignorable", False)
     if ignorable is not True and "ignorable" in data:
         raise ConfigurationError(f"ignorable may only be true, not {ignorable!r}")
-    type_name = data["type"]
-    if type_name not in KNOWN_TYPES and not ignorable and type(type_name) is str:
+    name = data["type"]
+    if name not in KNOWN_TYPES and not ignorable and type(name) is str:
         raise SessionFormatUnsupportedError(
-            f"event {data['seq']!r} is of the type {type_name!r}, which this build does not know; "
+            f"event {data['seq']!r} is of the type {name!r}, which this build does not know; "
             "read the log with a newer one",
-            details={"type": type_name},
+            details={"type": name},
         )
     return Event(
         natural(data["seq"], "seq"),
         natural(data["time"], "time"),
-        _stored_payload(type_name, data["data"]),
+        _stored_payload(name, data["data"]),
         surface_op_of(data.get("surfaceOp")),
         sources_of(data.get("sourceEventSeqs")),
         ignorable,
     )
 
 
-def _stored_payload(type_name: Any, data: Any) -> Payload:
+def _stored_payload(name: Any, data: Any) -> Payload:
     try:
-        return decode_payload(type_name, data)
+        return decode_payload(name, data)
     except ConfigurationError:
-        if type_name not in _LENIENT:
+        if name not in _LENIENT:
             raise
-        return OpaquePayload(type_name, freeze(data, f"data of {type_name}"))
+        return OpaquePayload(name, freeze(data, f"data of {name}"))
 
 
 def encode_event(event: Event) -> dict[str, Any]:
@@ -156,12 +156,10 @@ def surface_op_of(value: Any) -> SurfaceOp | None:
     """
     if value is None or value == "append":
         return "append" if value else None
-    if (
-        isinstance(value, dict)
-        and value.keys() == {"op", "start", "end"}
-        and value["op"] == "replace"
-    ):
-        return Replace(natural(value["start"], "start"), natural(value["end"], "end"))
+    if isinstance(value, dict):
+        data = object_of(value)
+        if data.keys() == {"op", "start", "end"} and data["op"] == "replace":
+            return Replace(natural(data["start"], "start"), natural(data["end"], "end"))
     raise ConfigurationError(
         f'surfaceOp must be "append" or {{op: "replace", start, end}}, not {value!r}'
     )
@@ -176,8 +174,19 @@ def sources_of(value: Any) -> tuple[int, ...] | None:
     if value is None:
         return None
     if not isinstance(value, list):
-        raise ConfigurationError(f"sourceEventSeqs must be a list, not {type(value).__name__}")
-    return tuple([natural(seq, "sourceEventSeqs") for seq in value])
+        raise ConfigurationError(f"sourceEventSeqs must be a list, not {kind_name(value)}")
+    return tuple([natural(seq, "sourceEventSeqs") for seq in cast(list[Any], value)])
+
+
+def object_of(value: Any, subject: str = "event") -> dict[str, Any]:
+    """The value itself, once it is sure to be an object.
+
+    Raises:
+        ConfigurationError: If it is not.
+    """
+    if not isinstance(value, dict):
+        raise ConfigurationError(f"{subject} must be an object, not {kind_name(value)}")
+    return cast(dict[str, Any], value)
 
 
 def natural(value: Any, subject: str) -> int:

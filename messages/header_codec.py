@@ -9,7 +9,7 @@ import ntpath
 import posixpath
 from typing import Any
 
-from .codec import natural
+from .codec import natural, object_of
 from .errors import ConfigurationError, SessionFormatUnsupportedError
 from .header import FORMAT_VERSION, SessionHeader
 
@@ -50,14 +50,13 @@ def decode_header(
             it is newer or older.
         ConfigurationError: Naming the field that is wrong.
     """
-    if not isinstance(data, dict):
-        raise ConfigurationError(f"a session header must be an object, not {type(data).__name__}")
-    _check_version(data.get("version", FORMAT_VERSION))
-    unknown = sorted(repr(key) for key in data if key not in _FIELDS)
+    fields = object_of(data, "a session header")
+    _check_version(fields.get("version", FORMAT_VERSION))
+    unknown = sorted(repr(key) for key in fields if key not in _FIELDS)
     if unknown:
         raise ConfigurationError(f"a session header has no field {', '.join(unknown)}")
-    values = {_FIELDS[key]: value for key, value in data.items()}
-    missing = [key for key, value in data.items() if value is None]
+    values = {_FIELDS[key]: value for key, value in fields.items()}
+    missing = [key for key, value in fields.items() if value is None]
     if missing:
         raise ConfigurationError(f"session header: {missing[0]} may be left out, but not be null")
     if now is not None:

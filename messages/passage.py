@@ -7,7 +7,7 @@ Source: spec core 1.4, 2.1.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, cast
 
 from .content import Block, OpaqueBlock, Reasoning, Text, ToolCall, ToolResult
 from .errors import ConfigurationError
@@ -37,18 +37,19 @@ def decode_block(data: Any) -> Block:
         ConfigurationError: If it is no object with a ``type``, or a known type
             without its parts.
     """
-    kind = data.get("type") if isinstance(data, dict) else None
+    block = cast(dict[str, Any], data) if isinstance(data, dict) else {}
+    kind = block.get("type")
     if type(kind) is not str or not kind:
         raise ConfigurationError("a content block must be an object with a type")
     required = _REQUIRED.get(kind)
     if required is None:
-        return OpaqueBlock(freeze(data, "content block"))
+        return OpaqueBlock(freeze(block, "content block"))
     for key, expected in required.items():
-        if not isinstance(data.get(key), expected):
+        if not isinstance(block.get(key), expected):
             raise ConfigurationError(f"a {kind} block needs {key} as {expected.__name__}")
-    if not data.keys() <= _BARE[kind]:
-        return OpaqueBlock(freeze(data, "content block"))
-    return _BUILDERS[kind](data)
+    if not block.keys() <= _BARE[kind]:
+        return OpaqueBlock(freeze(block, "content block"))
+    return _BUILDERS[kind](block)
 
 
 def _tool_result(data: dict[str, Any]) -> ToolResult:
@@ -77,10 +78,9 @@ _BUILDERS: Mapping[str, Callable[[dict[str, Any]], Block]] = {
 
 def encode_block(block: Block) -> dict[str, Any]:
     """Write one content block; an opaque one comes out as the object it was."""
-    kind = type(block)
-    if kind is Text:
+    if isinstance(block, Text):
         return {"type": "text", "text": block.text}
-    if kind is Reasoning:
+    if isinstance(block, Reasoning):
         return {"type": "reasoning", "text": block.text}
     if isinstance(block, ToolCall):
         return {

@@ -9,9 +9,15 @@ from typing import Any
 import pytest
 
 from broodline.messages.errors import BroodlineError, ConfigurationError, SessionError
+from broodline.messages.event import Event
 from broodline.messages.payload import OpaquePayload, TurnStart
 
 NOTE = "session/title"
+
+
+def refuse(_: object) -> None:
+    """A check that vetoes everything."""
+    raise ZeroDivisionError
 
 
 def test_numbers_are_positions(kit: SimpleNamespace) -> None:
@@ -125,50 +131,50 @@ def test_known_types_become_payloads(kit: SimpleNamespace) -> None:
     assert [shown.id for shown in session.messages()] == ["m"]
 
 
-@pytest.mark.parametrize(
-    ("type_name", "data"),
-    [
-        ("turn/start", {"turn": 1, "more": 1}),
-        ("turn/start", {}),
-        ("turn/start", []),
-        ("turn/start", None),
-        ("step/start", {"turn": 1}),
-        ("session/end-seed", {"x": 1}),
-        ("user/message", {"id": "", "role": "user", "content": [], "source": {"kind": "user"}}),
-        ("user/message", {"id": "m", "role": "assistant", "content": [], "source": {"kind": "u"}}),
-        ("user/message", {"id": "m", "role": "user", "content": [], "source": {}}),
-        ("user/message", {"id": "m", "role": "user", "content": "hi", "source": {"kind": "user"}}),
-        ("user/message", {"id": "m", "role": "user", "content": [{}], "source": {"kind": "user"}}),
-        ("agent/inbox/spliced", {"target": "next", "start": 0, "inserted": []}),
-        ("agent/inbox/spliced", {"target": "next-turn", "start": -1, "inserted": []}),
-        ("agent/inbox/spliced", {"target": "next-turn", "start": 0, "outcome": "x"}),
-        ("request/header", {"header": {"config": {"provider": "p"}}, "reason": "initial"}),
-        (
-            "request/header",
-            {
-                "header": {"config": {"provider": "p", "model": "m", "reasoningEffort": ""}},
-                "reason": "initial",
+WRONG: list[tuple[Any, Any]] = [
+    ("turn/start", {"turn": 1, "more": 1}),
+    ("turn/start", {}),
+    ("turn/start", []),
+    ("turn/start", None),
+    ("step/start", {"turn": 1}),
+    ("session/end-seed", {"x": 1}),
+    ("user/message", {"id": "", "role": "user", "content": [], "source": {"kind": "user"}}),
+    ("user/message", {"id": "m", "role": "assistant", "content": [], "source": {"kind": "u"}}),
+    ("user/message", {"id": "m", "role": "user", "content": [], "source": {}}),
+    ("user/message", {"id": "m", "role": "user", "content": "hi", "source": {"kind": "user"}}),
+    ("user/message", {"id": "m", "role": "user", "content": [{}], "source": {"kind": "user"}}),
+    ("agent/inbox/spliced", {"target": "next", "start": 0, "inserted": []}),
+    ("agent/inbox/spliced", {"target": "next-turn", "start": -1, "inserted": []}),
+    ("agent/inbox/spliced", {"target": "next-turn", "start": 0, "outcome": "x"}),
+    ("request/header", {"header": {"config": {"provider": "p"}}, "reason": "initial"}),
+    (
+        "request/header",
+        {
+            "header": {"config": {"provider": "p", "model": "m", "reasoningEffort": ""}},
+            "reason": "initial",
+        },
+    ),
+    (
+        "request/header",
+        {
+            "header": {
+                "config": {"provider": "p", "model": "m"},
+                "adapterDefaults": {"maxTokens": True},
             },
-        ),
-        (
-            "request/header",
-            {
-                "header": {
-                    "config": {"provider": "p", "model": "m"},
-                    "adapterDefaults": {"maxTokens": True},
-                },
-                "reason": "initial",
-            },
-        ),
-        ("subagent/descriptor", {"version": 3, "mode": "continuable", "provider": "spawn"}),
-        (
-            "subagent/descriptor",
-            {"version": 3, "mode": "one-shot", "provider": "spawn", "persona": "x"},
-        ),
-        ("", {}),
-        (5, {}),
-    ],
-)
+            "reason": "initial",
+        },
+    ),
+    ("subagent/descriptor", {"version": 3, "mode": "continuable", "provider": "spawn"}),
+    (
+        "subagent/descriptor",
+        {"version": 3, "mode": "one-shot", "provider": "spawn", "persona": "x"},
+    ),
+    ("", {}),
+    (5, {}),
+]
+
+
+@pytest.mark.parametrize(("type_name", "data"), WRONG)
 def test_wrong_shapes_are_refused(kit: SimpleNamespace, type_name: Any, data: Any) -> None:
     """core 1.4: an untyped append of a known type must have its shape."""
     session = kit.session()
@@ -228,7 +234,7 @@ def test_veto_tells_nobody(kit: SimpleNamespace) -> None:
     stored: list[Any] = []
     session.observe(heard.append)
     session.write_to(stored.append)
-    with session.add_check(lambda _: 1 / 0), pytest.raises(ZeroDivisionError):
+    with session.add_check(refuse), pytest.raises(ZeroDivisionError):
         session.append(TurnStart(1))
     event = session.append(TurnStart(1))
     assert heard == stored == [event]
@@ -237,8 +243,12 @@ def test_veto_tells_nobody(kit: SimpleNamespace) -> None:
 def test_check_may_not_append(kit: SimpleNamespace) -> None:
     """core 1.2: an append from a check would take the number of the event it checks."""
     session = kit.session()
+
+    def appending(_: Event) -> None:
+        session.append(TurnStart(1))
+
     with (
-        session.add_check(lambda _: session.append(TurnStart(1))),
+        session.add_check(appending),
         pytest.raises(BroodlineError, match="check"),
     ):
         session.append(OpaquePayload(NOTE, {}))

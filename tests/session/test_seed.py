@@ -98,25 +98,25 @@ def test_envelope_is_whole(missing: str) -> None:
 
 
 MODEL = {"kind": "model", "provider": "p", "model": "m"}
-RESULT = {"type": "tool-result", "toolCallId": "c", "content": [], "isError": False}
+RESULT: dict[str, Any] = {"type": "tool-result", "toolCallId": "c", "content": [], "isError": False}
 
 
-@pytest.mark.parametrize(
-    ("type_name", "role", "source", "content"),
-    [
-        ("assistant/message", "assistant", {"kind": "user"}, []),
-        ("assistant/message", "assistant", {"kind": "model", "provider": "p"}, []),
-        ("assistant/message", "assistant", {"kind": "model", "provider": "", "model": "m"}, []),
-        ("assistant/message", "user", MODEL, []),
-        ("tool/result", "user", {"kind": "tool", "callId": "other"}, [RESULT]),
-        ("tool/result", "user", {"kind": "tool", "callId": ""}, [RESULT]),
-        ("tool/result", "user", {"kind": "user", "callId": "c"}, [RESULT]),
-        ("tool/result", "user", {"kind": "tool", "callId": "c"}, []),
-        ("tool/result", "user", {"kind": "tool", "callId": "c"}, [RESULT, RESULT]),
-        ("tool/result", "user", {"kind": "tool", "callId": "c"}, [{**RESULT, "content": "x"}]),
-        ("tool/result", "assistant", {"kind": "tool", "callId": "c"}, [RESULT]),
-    ],
-)
+WRONG: list[tuple[str, str, dict[str, Any], list[Any]]] = [
+    ("assistant/message", "assistant", {"kind": "user"}, []),
+    ("assistant/message", "assistant", {"kind": "model", "provider": "p"}, []),
+    ("assistant/message", "assistant", {"kind": "model", "provider": "", "model": "m"}, []),
+    ("assistant/message", "user", MODEL, []),
+    ("tool/result", "user", {"kind": "tool", "callId": "other"}, [RESULT]),
+    ("tool/result", "user", {"kind": "tool", "callId": ""}, [RESULT]),
+    ("tool/result", "user", {"kind": "user", "callId": "c"}, [RESULT]),
+    ("tool/result", "user", {"kind": "tool", "callId": "c"}, []),
+    ("tool/result", "user", {"kind": "tool", "callId": "c"}, [RESULT, RESULT]),
+    ("tool/result", "user", {"kind": "tool", "callId": "c"}, [{**RESULT, "content": "x"}]),
+    ("tool/result", "assistant", {"kind": "tool", "callId": "c"}, [RESULT]),
+]
+
+
+@pytest.mark.parametrize(("type_name", "role", "source", "content"), WRONG)
 def test_message_shapes(
     type_name: str, role: str, source: dict[str, Any], content: list[Any]
 ) -> None:

@@ -14,7 +14,7 @@ from broodline.messages.errors import ConfigurationError
 from broodline.messages.event import Replace
 from broodline.messages.payload import AssistantReplied, OpaquePayload
 
-MESSAGE = {"id": "m", "role": "user", "content": [], "source": {"kind": "user"}}
+MESSAGE: dict[str, Any] = {"id": "m", "role": "user", "content": [], "source": {"kind": "user"}}
 
 
 def conversation(kit: SimpleNamespace) -> Session:
