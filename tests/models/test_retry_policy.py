@@ -79,6 +79,13 @@ def test_jitter_takes_or_adds_a_tenth() -> None:
     assert NORMAL.decide(failure(), 1, Chance(1.0)) == pytest.approx(0.55)
 
 
+def test_without_jitter_nothing_is_left_to_chance() -> None:
+    """core 12.6: a policy without jitter draws no number."""
+    chance = Chance(0.9)
+    assert RetryPolicy(jitter=0).decide(failure(), 2, chance) == 1.0
+    assert chance.drawn == 0
+
+
 def test_the_cap_comes_after_the_jitter() -> None:
     """core 12.6: a jittered wait is cut at the cap, and one below it is not pulled to it."""
     policy = RetryPolicy(mode="always", base=9.5)
