@@ -48,7 +48,8 @@ class Turn:
         step: The number of the step in progress, or of the last one; 0 before the first.
         token: Fires when the turn is cancelled; no other turn has it.
         interrupt: Cuts the waits short that may be.
-        concluded: A tool asked for the turn to end with this step.
+        concluded: A tool of this step asked for the turn to end with it.
+        ceiling: A response of this turn ran into its ceiling.
     """
 
     __slots__ = (
@@ -169,6 +170,7 @@ class Turn:
                 "end; raise Runtime(max_steps=...) if such turns are wanted",
                 "STEP_LIMIT",
             )
+        self.concluded = False
         try:
             return await respond(self)
         finally:
