@@ -16,8 +16,8 @@ from ..messages.payload import Descriptor, ToolFilter
 
 if TYPE_CHECKING:
     from ..actors.agent import Agent
-    from ..actors.handle import AgentHandle
     from ..actors.cancellation import CancellationToken
+    from ..actors.handle import AgentHandle
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,7 @@ class SubagentProvider(Protocol):
         """Whether the child knows the parent's conversation; only words tool descriptions."""
         ...
 
-    async def prepare_one_shot(self, request: ResolvedRequest) -> Any:
+    async def prepare_one_shot(self, request: ResolvedRequest) -> object:
         """Say how the child is created.
 
         Args:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from .contract import InProcessSpec, ProviderCapabilities, ResolvedRequest
 
 _FRESH = InProcessSpec()
@@ -19,12 +17,10 @@ class SpawnProvider:
         name: What it is registered under, so that two of one kind can live side by side.
     """
 
-    __slots__ = ("name",)
-
-    capabilities: ClassVar[ProviderCapabilities] = ProviderCapabilities(
+    capabilities = ProviderCapabilities(
         agent_options=True, output_schema=False, depth_limit=True, tool_filter=True, persona=True
     )
-    inherits_parent_context: ClassVar[bool] = False
+    inherits_parent_context = False
 
     def __init__(self, *, name: str = "spawn") -> None:
         self.name = name

@@ -58,7 +58,10 @@ def resolve(
 
 
 def _describe(provider: SubagentProvider, request: SubagentRequest) -> Descriptor:
-    label = request.label
-    if label is not None and not isinstance(label, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+    _check_label(request.label)
+    return Descriptor("one-shot", provider.name, request.label)
+
+
+def _check_label(label: object) -> None:
+    if label is not None and not isinstance(label, str):
         raise ConfigurationError(f"label must be a string, not {type(label).__name__}")
-    return Descriptor("one-shot", provider.name, label)

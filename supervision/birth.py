@@ -70,8 +70,6 @@ class Birth:
     def _log(self, change: Literal["added", "removed"]) -> None:
         described = self.request.descriptor
         self.parent.session.append(
-            CatalogChanged(
-                change, self.id, described.mode, described.provider, described.label
-            ),
+            CatalogChanged(change, self.id, described.mode, described.provider, described.label),
             ignorable=True,
         )

@@ -6,7 +6,7 @@ Source: spec providers section 2.
 from __future__ import annotations
 
 from collections.abc import Awaitable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..actors.creation import AgentSpec, Commit
 from ..actors.fold import consumed_work, select_output

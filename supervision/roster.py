@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ..actors.registration import Registration
@@ -33,11 +34,7 @@ class ProviderRoster:
             SubagentError: ``DUPLICATE_PROVIDER`` if its name is taken; nothing changes then.
             ConfigurationError: If it is no provider.
         """
-        if not isinstance(provider, SubagentProvider):
-            raise ConfigurationError(
-                f"{type(provider).__name__} is not a provider: it needs name, capabilities, "
-                "inherits_parent_context and prepare_one_shot"
-            )
+        _check_kind(provider)
         name = provider.name
         if name in self._providers:
             raise SubagentError(
@@ -47,7 +44,7 @@ class ProviderRoster:
                 details={"provider": name},
             )
         self._providers[name] = provider
-        registration = Registration(lambda: self._remove(name))
+        registration = Registration(partial(self._remove, name))
         self._hooks.emit(PROVIDER_ADDED, provider)
         return registration
 
@@ -79,3 +76,11 @@ class ProviderRoster:
                 details={"provider": name},
             )
         return provider
+
+
+def _check_kind(provider: object) -> None:
+    if not isinstance(provider, SubagentProvider):
+        raise ConfigurationError(
+            f"{type(provider).__name__} is not a provider: it needs name, capabilities, "
+            "inherits_parent_context and prepare_one_shot"
+        )

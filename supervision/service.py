@@ -6,6 +6,7 @@ import asyncio
 import logging
 import threading
 from collections.abc import Awaitable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..actors.handle import agent_of
@@ -107,7 +108,7 @@ class SubagentService:
                 f"{spec_type.__name__} has a driver already; remove that first or use another type"
             )
         self._drivers[spec_type] = driver
-        return Registration(lambda: self._drivers.pop(spec_type, None))
+        return Registration(partial(self._drop_driver, spec_type))
 
     # Delegation
 
@@ -170,7 +171,9 @@ class SubagentService:
         outcomes = await asyncio.gather(*ends, return_exceptions=True)
         failures = [outcome for outcome in outcomes if isinstance(outcome, Exception)]
         if failures:
-            raise ExceptionGroup("children could not be released while the runtime closed", failures)
+            raise ExceptionGroup(
+                "children could not be released while the runtime closed", failures
+            )
 
     def dispose_run(self, run: SubagentRun, reply: Reply[None]) -> None:
         """Release `run` and settle `reply` with how that went; once a run, any thread."""
@@ -189,6 +192,9 @@ class SubagentService:
             reply.settle(None)
         else:
             self.system.spawn(_finish(pending, reply), name=f"end of run {run.id}")
+
+    def _drop_driver(self, spec_type: type[Any]) -> None:
+        del self._drivers[spec_type]
 
     def refused_wait(self, run: SubagentRun) -> Reply[None] | None:
         """The answer to a disposal that would wait for the very turn that asks for it."""
@@ -232,7 +238,7 @@ class SubagentService:
         return run
 
     async def _create(self, provider: SubagentProvider, birth: Birth) -> Child:
-        spec = await provider.prepare_one_shot(birth.request)
+        spec: object = await provider.prepare_one_shot(birth.request)
         birth.signal.raise_if_cancelled()
         driver = self._drivers.get(type(spec))
         if driver is None:

@@ -98,9 +98,9 @@ class SubagentTool:
     ) -> None:
         check_max_depth(max_depth)
         if tool_filter is not None and tool_filter.allow is None and tool_filter.deny is None:
-            raise ConfigurationError("a tool filter needs allow, deny or both; leave it out for none")
+            raise ConfigurationError("a tool filter needs allow, deny or both, or leave it out")
         if type(result_limit) is not int or result_limit < 64:
-            raise ConfigurationError(f"result_limit must be an integer from 64, not {result_limit!r}")
+            raise ConfigurationError(f"result_limit={result_limit!r} must be an integer from 64")
         self.provider = provider
         self.name = name
         self.max_depth = max_depth
@@ -124,7 +124,9 @@ class SubagentTool:
             mount.show(provider)
         return mount.follow()
 
-    def request(self, agent: Agent, args: dict[str, Any], signal: CancellationToken) -> SubagentRequest:
+    def request(
+        self, agent: Agent, args: dict[str, Any], signal: CancellationToken
+    ) -> SubagentRequest:
         """What one call asks of the service; what is not configured is not requested."""
         return SubagentRequest(
             Text(args["prompt"]),

@@ -72,7 +72,7 @@ def test_only_requested() -> None:
 
 def test_spawn_tells_the_truth() -> None:
     """DESIGN 4: spawn has every flag whose thing works; structured output is not there yet."""
-    assert SpawnProvider.capabilities == ProviderCapabilities(
+    assert SpawnProvider().capabilities == ProviderCapabilities(
         agent_options=True, output_schema=False, depth_limit=True, tool_filter=True, persona=True
     )
     assert SpawnProvider().inherits_parent_context is False

@@ -34,7 +34,11 @@ def test_added_and_removed() -> None:
 
 def test_unknown_removal_and_foreign_events() -> None:
     """DESIGN 5 catalogue: what it does not know changes nothing."""
-    events = [removed(0, "ghost"), Event(1, 0, OpaquePayload("subagent/catalog", {})), added(2, "a")]
+    events = [
+        removed(0, "ghost"),
+        Event(1, 0, OpaquePayload("subagent/catalog", {})),
+        added(2, "a"),
+    ]
     assert [entry.id for entry in subagent_catalog(HEADER, events)] == ["a"]
 
 

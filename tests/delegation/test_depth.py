@@ -12,7 +12,20 @@ from broodline.messages.errors import DepthRangeError, DepthTypeError, SubagentD
 from broodline.supervision.depth import check_max_depth, child_depth, effective_depth, is_depth
 
 TOP = 2**53 - 1
-MALFORMED = [float("nan"), 1.5, -1, -0.0, 1.0, float("inf"), 2**53, "1", True, False, [], {}]
+MALFORMED: list[Any] = [
+    float("nan"),
+    1.5,
+    -1,
+    -0.0,
+    1.0,
+    float("inf"),
+    2**53,
+    "1",
+    True,
+    False,
+    [],
+    {},
+]
 
 
 @pytest.mark.parametrize("value", MALFORMED)
