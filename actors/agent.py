@@ -25,7 +25,7 @@ from .cancellation import CancellationToken
 from .driver import closed_log_error, drive
 from .inbox import Change, Inbox
 from .letterbox import answer, answer_error
-from .mailbox import AgentMailbox
+from .postbox import AgentMailbox
 from .notice import InboxDequeued, InboxDiscarded, InboxEnqueued, StatusChanged
 from .registration import Registration
 from .reply import Reply

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ from ..messages.lossless import SAFE_INTEGER
 from ..messages.options import AgentOptions
 from .agent import Agent
 from .cancellation import CancellationToken
-from .creation import AgentSpec, Setup, establish
+from .creation import AgentSpec, Commit, Setup, establish
 from .handle import AgentHandle
 from .operation import Operation
 from .reply import Reply
@@ -21,6 +21,7 @@ from .teardown import end, end_now, refuse_self_wait
 if TYPE_CHECKING:
     from .host import AgentHost
     from .tools.tool import Tool
+
 
 class AgentRegistry:
     """``runtime.agents``: the live agents of one runtime."""
@@ -38,13 +39,13 @@ class AgentRegistry:
         """The exact live agent of that id, or None."""
         return self._agents.get(agent_id)
 
-    def list(self) -> list[Agent]:
+    def list(self) -> tuple[Agent, ...]:
         """All live agents, oldest first."""
-        return [*self._agents.values()]
+        return tuple(self._agents.values())
 
-    def roots(self) -> list[Agent]:
+    def roots(self) -> tuple[Agent, ...]:
         """The live agents that nobody delegated to, oldest first."""
-        return [agent for agent in self.list() if agent.parent is None]
+        return tuple(agent for agent in self.list() if agent.parent is None)
 
     def is_owned_by(self, agent_id: str, owner: Agent) -> bool:
         """Whether the live agent of that id was made on behalf of `owner` itself."""
@@ -176,7 +177,8 @@ class AgentRegistry:
             self._host.clock.time_ms(),
             None if cwd is None else _checked_cwd(cwd),
         )
-        return await self.establish(AgentSpec(header, options, None, composed, None, operation.token))
+        spec = AgentSpec(header, options, None, composed, None, operation.token)
+        return await self.establish(spec)
 
     async def _resume(
         self, operation: Operation[AgentHandle], agent_id: str, composed: _Composition
@@ -212,14 +214,12 @@ class _Composition:
 
     __slots__ = ("_persona", "_setup", "_tools")
 
-    def __init__(
-        self, persona: str | None, tools: tuple[Tool, ...], setup: Setup | None
-    ) -> None:
+    def __init__(self, persona: str | None, tools: tuple[Tool, ...], setup: Setup | None) -> None:
         self._persona = persona
         self._tools = tools
         self._setup = setup
 
-    def __call__(self, agent: Agent) -> object:
+    def __call__(self, agent: Agent) -> Commit | Awaitable[Commit | None] | None:
         host = agent.runtime
         if self._persona is not None:
             host.prompts.persona(self._persona, scope=agent.scope)

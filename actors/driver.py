@@ -84,9 +84,7 @@ async def _close_after(agent: Agent, turn: Turn) -> TurnEndReason:
     return reason
 
 
-def _close(
-    agent: Agent, turn: Turn, reason: TurnEndReason, failure: BaseException | None
-) -> None:
+def _close(agent: Agent, turn: Turn, reason: TurnEndReason, failure: BaseException | None) -> None:
     try:
         turn.close_step()
         agent.session.append(TurnEnd(turn.number, reason))

@@ -59,9 +59,7 @@ class AgentHandle:
         """Leave context for the next step, without a wake."""
         return self._call(self.agent.inject, content, source, id)
 
-    def cancel(
-        self, cause: AbortCause = USER_CANCEL, *, keep_inbox: bool = False
-    ) -> Reply[None]:
+    def cancel(self, cause: AbortCause = USER_CANCEL, *, keep_inbox: bool = False) -> Reply[None]:
         """Abort the turn in progress; without `keep_inbox` drop what is pending too."""
         system = self.agent.runtime
         return system.settle_now(self._cancel, cause, keep_inbox)

@@ -105,7 +105,7 @@ class Inbox:
             self.splice(target, 0, len(self._lists[target]), outcome="canceled")
 
     def claim(self, target: InboxTarget) -> tuple[UserMessage, ...]:
-        """Take what a step consumes: all of next-step, and for ``next-turn`` one prompt behind it."""
+        """Take what a step consumes: all of next-step; for ``next-turn`` one prompt behind it."""
         batch = self.splice("next-step", 0, len(self._lists["next-step"]))
         if target == "next-turn":
             batch += self.splice("next-turn", 0, 1)

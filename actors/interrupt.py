@@ -18,6 +18,10 @@ class Interrupted(Exception):
     """The wait was cut short by `Interrupt.fire`."""
 
 
+class LeakedCancellation(Exception):
+    """What was awaited raised a cancellation that nobody had asked this task for."""
+
+
 class Interrupt:
     """Cancels its task while, and only while, that sits in `wait`.
 
@@ -42,16 +46,20 @@ class Interrupt:
 
         Raises:
             Interrupted: If it was.
+        LeakedCancellation: If the awaitable cancelled itself.
             asyncio.CancelledError: If somebody else cancelled the task.
         """
         self._armed = True
         try:
             value = await awaitable
-        except asyncio.CancelledError:
-            if not self._fired:
-                raise
-            await self._absorb()
-            raise Interrupted from None
+        except asyncio.CancelledError as error:
+            if self._fired:
+                await self._absorb()
+                raise Interrupted from None
+            if not self._task.cancelling():
+                # Nobody cancelled this task: what was awaited leaked one of its own.
+                raise LeakedCancellation from error
+            raise
         except Exception:
             if self._fired:
                 await self._absorb()

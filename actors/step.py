@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from ..messages.content import Block, ToolCall
 from ..messages.errors import ConfigurationError
@@ -93,12 +93,14 @@ def _log_header(turn: Turn, config: CallConfig) -> None:
     ):
         return
     header = RequestHeader(config, agent.system_text or None, tools or None)
-    if known is not None:
-        reason = "change"
-    else:
-        reason = "initial" if turn.session.request_header is None else "resume"
-    turn.session.append(HeaderLogged(header, reason))
+    turn.session.append(HeaderLogged(header, _reason(turn, known)))
     agent.header = header
+
+
+def _reason(turn: Turn, known: RequestHeader | None) -> Literal["initial", "resume", "change"]:
+    if known is not None:
+        return "change"
+    return "initial" if turn.session.request_header is None else "resume"
 
 
 async def _ask(turn: Turn, model: Model, config: CallConfig) -> Attempt:
@@ -155,7 +157,5 @@ def _log_message(
 ) -> None:
     message_id = turn.agent.runtime.ids.new("message")
     message = AssistantMessage(message_id, content, turn.agent.source_of(config))
-    reply = AssistantReplied(
-        turn.number, turn.step, message, attempt.assembler.usage, interrupted
-    )
+    reply = AssistantReplied(turn.number, turn.step, message, attempt.assembler.usage, interrupted)
     turn.session.append(reply, surface="append", sources=tuple(attempt.seqs))

@@ -11,7 +11,7 @@ from ..messages.chunk import Chunk, Finish, ModelFailure, ReasoningDelta, TextDe
 from ..messages.errors import ModelError
 from ..messages.payload import ChunkReceived
 from ..messages.request import ModelRequest
-from .interrupt import Interrupt, Interrupted
+from .interrupt import Interrupt, Interrupted, LeakedCancellation
 from .models.assembler import Assembler
 from .models.failure import failure_of
 from .models.grammar import StreamGrammar
@@ -70,7 +70,7 @@ class IdleWatch:
 class _ModelRaised(Exception):
     """Carries a model's own exception past the handlers of everything else."""
 
-    def __init__(self, error: Exception) -> None:
+    def __init__(self, error: BaseException) -> None:
         self.error = error
 
 
@@ -122,6 +122,8 @@ async def _take_in(
             return
         except Interrupted:
             raise
+        except LeakedCancellation as leak:
+            raise _ModelRaised(leak.__cause__ or leak) from leak
         except Exception as error:
             raise _ModelRaised(error) from error
         _accept(check, chunk)
@@ -160,7 +162,7 @@ async def _close(stream: AsyncIterator[Chunk], agent_id: str) -> None:
     try:
         await close()
     except Exception:
-        logger.warning("the model's stream for agent %s failed while closing", agent_id, exc_info=True)
+        logger.warning("the stream of agent %s failed while closing", agent_id, exc_info=True)
 
 
 def _idle_failure(request: ModelRequest, timeout: float | None) -> ModelFailure:

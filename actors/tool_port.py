@@ -9,7 +9,7 @@ from ..messages.content import ToolCall, ToolResult
 from ..messages.lossless import FrozenDict
 from ..messages.message import ToolMessage, UserMessage
 from ..messages.payload import ToolAnswered, ToolCalled
-from .tools.pipeline import ToolOutcome
+from .tools.decision import ToolOutcome
 from .tools.scheduler import run_calls
 
 if TYPE_CHECKING:

@@ -53,7 +53,7 @@ def messages(agent: Agent) -> list[Any]:
 
 
 async def test_idle_cancel_clears_the_inbox(open_host: Any) -> None:
-    """core #176: cancelling an idle agent drops what is pending, as canceled; keep_inbox keeps it."""
+    """core #176: an idle cancel drops what is pending, as canceled; keep_inbox keeps it."""
     host = await open_host()
     agent = (await host.agents.create()).agent
     dropped: list[str] = []
@@ -89,7 +89,8 @@ async def test_keep_inbox_saves_an_unclaimed_prompt(open_host: Any, ends_of: Loo
     assert ends_of(agent) == []
     agent.followup("second")
     await agent.when_idle()
-    prompts = [text_of(m.content) for m in agent.session.messages() if m.id and "source" and m.source == {"kind": "user"}]
+    users = [m for m in agent.session.messages() if m.source == {"kind": "user"}]
+    prompts = [text_of(m.content) for m in users]
     assert prompts == ["first", "second"]
 
 
@@ -210,7 +211,8 @@ async def test_cancel_mid_stream_drops_a_complete_call(open_host: Any) -> None:
 
 async def test_cancel_behind_the_message_pairs_every_call(open_host: Any, types_of: Look) -> None:
     """core 9: a cancel behind the assistant message gives every call its synthetic pair."""
-    host = await open_host(ScriptedModel(shared=[calls(call("note", id="a"), call("note", id="b"))]))
+    wanted = calls(call("note", id="a"), call("note", id="b"))
+    host = await open_host(ScriptedModel(shared=[wanted]))
     ran: list[Any] = []
     note = Tool("note", "notes", OBJECT, lambda args, context: ran.append(args))
     agent = (await host.agents.create(tools=[note])).agent

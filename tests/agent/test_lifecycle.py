@@ -43,7 +43,7 @@ async def test_an_agent_in_setup_is_invisible(open_host: Any) -> None:
     reply = host.agents.create(id="a", setup=setup)
     await entered.wait()
     assert host.agents.get("a") is None
-    assert host.agents.list() == []
+    assert host.agents.list() == ()
     assert host.sessions.get("a") is None
     assert seen == []
     gate.set()
@@ -156,7 +156,7 @@ async def test_a_bad_ceiling_is_refused(open_host: Any, max_tokens: Any) -> None
     host = await open_host()
     with pytest.raises(ConfigurationError, match="max_tokens"):
         await host.agents.create(max_tokens=max_tokens)
-    assert host.agents.list() == []
+    assert host.agents.list() == ()
 
 
 async def test_two_disposals_are_one(open_host: Any) -> None:
@@ -179,7 +179,8 @@ async def test_disposal_waits_for_a_tool_that_ignores_its_signal(open_host: Any)
         return "done"
 
     host = await open_host(ScriptedModel(shared=[call("stubborn")]))
-    handle = await host.agents.create(tools=[Tool("stubborn", "waits", {"type": "object"}, stubborn)])
+    tool = Tool("stubborn", "waits", {"type": "object"}, stubborn)
+    handle = await host.agents.create(tools=[tool])
     agent = handle.agent
     agent.followup("go")
     await started.wait()
@@ -206,7 +207,8 @@ async def test_work_past_the_deadline_is_detached(open_host: Any) -> None:
         return "done"
 
     host = await open_host(ScriptedModel(shared=[call("stubborn")]), dispose_timeout=0.01)
-    handle = await host.agents.create(tools=[Tool("stubborn", "waits", {"type": "object"}, stubborn)])
+    tool = Tool("stubborn", "waits", {"type": "object"}, stubborn)
+    handle = await host.agents.create(tools=[tool])
     agent = handle.agent
     agent.followup("go")
     await started.wait()
@@ -356,7 +358,7 @@ async def test_commit_runs_right_before_publication(open_host: Any) -> None:
     seen = record(host)
 
     def commit() -> None:
-        assert host.agents.list() == []
+        assert host.agents.list() == ()
         seen.append("commit")
 
     await host.agents.create(setup=lambda agent: commit)
@@ -434,7 +436,7 @@ async def test_registry_queries(open_host: Any) -> None:
     """core 6.5: get, list in order of registration, roots, is_owned_by."""
     host = await open_host()
     agents = [(await host.agents.create(id=name)).agent for name in "cab"]
-    assert host.agents.list() == agents
-    assert host.agents.roots() == agents
+    assert list(host.agents.list()) == agents
+    assert list(host.agents.roots()) == agents
     assert host.agents.get("a") is agents[1]
     assert not host.agents.is_owned_by("a", agents[0])

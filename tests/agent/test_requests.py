@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
@@ -327,8 +328,6 @@ class Endless:
         self.closed = 0
 
     async def stream(self, request: Any) -> AsyncIterator[Chunk]:
-        import asyncio
-
         try:
             while True:
                 if self.silent:
@@ -387,3 +386,17 @@ async def test_a_large_prompt_goes_through(open_host: Any) -> None:
     agent = (await host.agents.create()).agent
     await run(agent, "x" * 10_000_000)
     assert len(text_of(model.requests[0].messages[0].content)) == 10_000_000
+
+
+async def test_a_model_that_cancels_itself_is_an_error(open_host: Any) -> None:
+    """core #164: a cancellation that leaks out of a model is its failure, nobody's cancel."""
+
+    async def leaking(request: Any) -> Any:
+        raise asyncio.CancelledError
+
+    host = await open_host(ScriptedModel(shared=[leaking, text("ok")]))
+    agent = (await host.agents.create()).agent
+    await run(agent, "prompt")
+    assert (last_reason(agent).kind, last_reason(agent).error.code) == ("error", "ABORTED")
+    await run(agent, "next")
+    assert last_reason(agent).kind == "completed"

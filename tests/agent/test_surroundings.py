@@ -30,7 +30,8 @@ async def test_a_persona_is_the_agents_own(open_host: Any) -> None:
     await run(other.agent, "prompt")
     await one.dispose()
     await run(other.agent, "prompt")
-    assert [request.system for request in model.requests] == ["Only me.", "Everybody.", "Everybody."]
+    told = [request.system for request in model.requests]
+    assert told == ["Only me.", "Everybody.", "Everybody."]
 
 
 async def test_a_render_error_fails_the_turn_alone(open_host: Any, ends_of: Any) -> None:
@@ -43,9 +44,9 @@ async def test_a_render_error_fails_the_turn_alone(open_host: Any, ends_of: Any)
     section.dispose()
     await run(agent, "two")
     assert ends_of(agent) == ["error", "completed"]
-    failed = [e.data.reason for e in agent.session.events if e.type == "turn/end"][0]  # type: ignore[union-attr]
-    assert "rules" in failed.error.message
-    assert "nobody" in failed.error.message
+    failed: Any = next(e.data for e in agent.session.events if e.type == "turn/end")
+    assert "rules" in failed.reason.error.message
+    assert "nobody" in failed.reason.error.message
 
 
 async def test_an_unknown_variable_in_a_persona(open_host: Any, ends_of: Any) -> None:

@@ -50,8 +50,7 @@ async def test_a_typed_tool_end_to_end(open_host: Any) -> None:
 
 
 async def test_an_inject_during_a_tool_comes_behind_its_result(open_host: Any) -> None:
-    """core #155: an inject while a tool runs is logged behind that step's result, before the
-    next request."""
+    """core #155: an inject while a tool runs is logged behind its result, before the request."""
     model = ScriptedModel(shared=[call("poke"), text("ok")])
     host = await open_host(model)
 
