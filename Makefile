@@ -46,7 +46,7 @@ types: $(VENV)/equipped
 
 layers: $(VENV)/equipped
 	@echo "layers: import-linter"
-	@$(BIN)/lint-imports --cache-dir .cache/import-linter
+	@$(BIN)/lint-imports --no-cache
 
 # `coverage run` with the script, not -m: that would put the checkout on sys.path.
 unit: $(VENV)/equipped

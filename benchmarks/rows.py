@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from broodline import Runtime, SubagentRequest
-from broodline.actors.actor import EventLoopActor
-from broodline.actors.agents import AgentHandle
+from broodline import AgentHandle, EventLoopActor, Runtime, SubagentRequest
 from measure import Row, Sample, Scale, Stopwatch, in_fresh_process, timed
 from stage import InstantModel, SlowModel
 

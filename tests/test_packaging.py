@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -139,6 +141,24 @@ def test_an_installation_is_one_package_that_runs_anywhere(
     assert Path(where.strip()) == packages / "broodline" / "__init__.py"
     assert VERSION in run(empty / "bin" / "broodline", "--version", cwd=tmp_path)
     assert "demo" in run(empty / "bin" / "broodline", "--help", cwd=tmp_path)
+
+
+def test_what_is_imported_is_what_is_declared() -> None:
+    """Each dependency is imported somewhere, and nothing else is; pydantic brings its core."""
+    imported: set[str] = set()
+    for name in files_of_the_house():
+        if name.endswith(".py") and not name.startswith("broodline/testing/"):
+            path = ROOT / "src" / name
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.Import):
+                    imported |= {alias.name.partition(".")[0] for alias in node.names}
+                elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
+                    imported.add(node.module.partition(".")[0])
+    declared = {
+        re.split(r"[^\w-]", requirement, maxsplit=1)[0].replace("-", "_")
+        for requirement in SETTINGS["project"]["dependencies"]
+    }
+    assert imported - sys.stdlib_module_names - {"broodline", "pydantic_core"} == declared
 
 
 EVERY_MODULE = """
