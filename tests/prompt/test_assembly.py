@@ -56,6 +56,14 @@ async def test_fixed_is_made_once(prompt: PromptRegistry) -> None:
     assert await prompt.assemble(CONTEXT) is first
 
 
+async def test_shadowed_built_in_is_fixed(prompt: PromptRegistry) -> None:
+    """core 11.1: a built-in variable that is shadowed by a text makes no difference any more."""
+    prompt.section("a", "{{model}}")
+    prompt.variable("model", "ours")
+    first = prompt.assemble_now(CONTEXT)
+    assert prompt.assemble_now(replace(CONTEXT, model="n")) is first
+
+
 async def test_fixed_follows_built_ins(prompt: PromptRegistry) -> None:
     """core 11.1: the built-in variables that are used are looked at each step."""
     prompt.section("a", "{{model}}")
@@ -71,6 +79,8 @@ async def test_many_models(prompt: PromptRegistry) -> None:
     for number in [*range(100), *range(100)]:
         context = replace(CONTEXT, model=f"m{number}")
         assert (await both(prompt, context)).system == f"m{number} /w"
+    blueprint = prompt._blueprint(None)  # pyright: ignore[reportPrivateUsage]
+    assert len(blueprint._assemblies or ()) <= 64  # pyright: ignore[reportPrivateUsage]
 
 
 @pytest.mark.parametrize("scoped", [False, True])
@@ -174,6 +184,43 @@ async def test_async_in_disguise(prompt: PromptRegistry) -> None:
     assert (await prompt.assemble(CONTEXT)).system == "A"
     assert prompt.assemble_now(CONTEXT) is None
     assert (asked, ran) == ([1, 1], [1])
+
+
+async def test_async_in_disguise_known_to_all(prompt: PromptRegistry) -> None:
+    """core 11.1: what was found out for one scope holds for the scopes that ask later."""
+    asked: list[int] = []
+
+    async def text() -> str:
+        return "A"
+
+    def section(_context: PromptContext) -> Awaitable[str]:
+        asked.append(1)
+        return text()
+
+    prompt.section("a", section)
+    assert prompt.assemble_now(CONTEXT) is None
+    scope = Scope("later")
+    prompt.persona("P", scope=scope)
+    assert prompt.assemble_now(replace(CONTEXT, scope=scope)) is None
+    assert asked == [1]
+
+
+async def test_async_variable_of_a_function(prompt: PromptRegistry) -> None:
+    """core 11.1: a section function is not asked twice a step for an async variable it may use."""
+    asked: list[int] = []
+
+    def section(_context: PromptContext) -> str:
+        asked.append(1)
+        return "{{x}}"
+
+    async def provider(_context: PromptContext) -> str:
+        return "X"
+
+    prompt.section("a", section)
+    prompt.variable("x", provider)
+    assert prompt.assemble_now(CONTEXT) is None
+    assert (await prompt.assemble(CONTEXT)).system == "X"
+    assert asked == [1]
 
 
 async def test_async_failure(prompt: PromptRegistry) -> None:

@@ -173,6 +173,15 @@ def test_forgotten_cleanup() -> None:
     assert ran == []
 
 
+def test_cleanup_that_ran_is_inactive() -> None:
+    """core 11.2: the registration of a cleanup is over when the cleanup has run."""
+    scope = Scope("s")
+    registration = scope.add_cleanup(lambda: None)
+    assert registration.active
+    scope.dispose_now()
+    assert not registration.active
+
+
 def test_registration_ends_with_scope() -> None:
     """core 11.2: what is registered through a scope dies with it, and says so."""
     scope = Scope("s")

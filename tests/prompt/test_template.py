@@ -36,6 +36,7 @@ def test_parsed(text: str, names: tuple[str, ...], literals: tuple[str, ...]) ->
     [
         "{{ model }}",
         "{{model }}",
+        "{{ model}}",
         "{{}}",
         "{{Bad}}",
         "{{bAd}}",
