@@ -156,7 +156,7 @@ class RequestFailed:
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """Answer to `RequestFailed`: ask again after `delay` seconds (0 or more)."""
+    """Answer to `RequestFailed`: ask again after `delay` seconds (0 or more); the first counts."""
 
     delay: float = 0.0
 
