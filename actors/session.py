@@ -261,7 +261,7 @@ class Session:
                 or the type is unknown and not ignorable.
             Exception: As `append`.
         """
-        if type not in KNOWN_TYPES and not ignorable:
+        if not ignorable and isinstance(type, str) and type not in KNOWN_TYPES:
             raise ConfigurationError(
                 f"events of the unknown type {type!r} must be ignorable: without it nobody could "
                 "read the log again"

@@ -85,31 +85,44 @@ def decode_event(data: Any) -> Event:
 
 def _event(value: Any) -> Event:
     data = object_of(value)
-    keys = data.keys()
-    if not (_REQUIRED <= keys <= _ENVELOPE):
-        wrong = sorted(map(str, (keys - _ENVELOPE) | (_REQUIRED - keys)))
-        raise ConfigurationError(f"top-level keys {wrong} are unknown or missing")
-    ignorable = data.get("ignorable", False)
-    if ignorable is not True and "ignorable" in data:
-        raise ConfigurationError(f"ignorable may only be true, not {ignorable!r}")
-    name = data["type"]
-    if name not in KNOWN_TYPES and not ignorable and type(name) is str:
+    try:
+        name, seq, time, content = data["type"], data["seq"], data["time"], data["data"]
+    except KeyError as missing:
+        raise ConfigurationError(f"top-level key {missing} is missing") from None
+    if type(name) is not str:
+        raise ConfigurationError(f"type of an event must be a name, not {name!r}")
+    operation, sources, ignorable = None, None, False
+    if len(data) > len(_REQUIRED):
+        operation, sources, ignorable = _options(data)
+    if name not in KNOWN_TYPES and not ignorable:
         raise SessionFormatUnsupportedError(
-            f"event {data['seq']!r} is of the type {name!r}, which this build does not know; "
+            f"event {seq!r} is of the type {name!r}, which this build does not know; "
             "read the log with a newer one",
             details={"type": name},
         )
     return Event(
-        natural(data["seq"], "seq"),
-        natural(data["time"], "time"),
-        _stored_payload(name, data["data"]),
-        surface_op_of(data.get("surfaceOp")),
-        sources_of(data.get("sourceEventSeqs")),
+        natural(seq, "seq"),
+        natural(time, "time"),
+        _stored_payload(name, content),
+        operation,
+        sources,
         ignorable,
     )
 
 
-def _stored_payload(name: Any, data: Any) -> Payload:
+def _options(data: dict[str, Any]) -> tuple[SurfaceOp | None, tuple[int, ...] | None, bool]:
+    """What stands in an envelope beside the four keys that are always there."""
+    unknown = sorted(str(key) for key in data if key not in _ENVELOPE)
+    if unknown:
+        raise ConfigurationError(f"top-level keys {unknown} are unknown")
+    ignorable = data.get("ignorable", False)
+    if ignorable is not True and "ignorable" in data:
+        raise ConfigurationError(f"ignorable may only be true, not {ignorable!r}")
+    operation = surface_op_of(data.get("surfaceOp"))
+    return operation, sources_of(data.get("sourceEventSeqs")), ignorable
+
+
+def _stored_payload(name: str, data: Any) -> Payload:
     try:
         return decode_payload(name, data)
     except ConfigurationError:

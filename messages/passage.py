@@ -47,7 +47,7 @@ def decode_block(data: Any) -> Block:
     for key, expected in required.items():
         if not isinstance(block.get(key), expected):
             raise ConfigurationError(f"a {kind} block needs {key} as {expected.__name__}")
-    if not block.keys() <= _BARE[kind]:
+    if len(block) > len(required) + 1 and not block.keys() <= _BARE[kind]:
         return OpaqueBlock(freeze(block, "content block"))
     return _BUILDERS[kind](block)
 

@@ -113,6 +113,7 @@ def test_cancel_inside_a_turn_is_no_claim(kit: SimpleNamespace) -> None:
 def test_claim_outside_a_turn(kit: SimpleNamespace) -> None:
     """core 8: a claim while no turn is open counts for nothing."""
     assert folded(kit, CLAIM, *stepless(kit, 1, "error")) == (None, False)
+    assert folded(kit, CLAIM, kit.ended(1, "error")) == (None, False)
 
 
 def test_step_does_not_carry_over(kit: SimpleNamespace) -> None:

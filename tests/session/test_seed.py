@@ -82,6 +82,7 @@ STORED = {"type": "turn/start", "seq": 0, "time": 1, "data": {"turn": 1}}
         {"sourceEventSeqs": (1,)},
         {"sourceEventSeqs": [True]},
         {"type": None},
+        {"type": []},
     ],
 )
 def test_envelope_is_closed(wrong: dict[str, Any]) -> None:
