@@ -240,7 +240,7 @@ class Session:
 
     def append_json(
         self,
-        type: str,
+        type: Any,
         data: Any,
         *,
         surface_op: Any = None,

@@ -8,130 +8,25 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from . import chunk as chunks
 from . import payload as p
+from .chunk_codec import (
+    Json,
+    decode_chunk,
+    decode_failure,
+    decode_usage,
+    encode_chunk,
+    encode_failure,
+    encode_usage,
+    present,
+)
 from .errors import ConfigurationError
 from .lossless import freeze
 from .passage import (
     decode_assistant_message,
-    decode_block,
     decode_tool_message,
     decode_user_message,
-    encode_block,
     encode_message,
 )
-
-Json = dict[str, Any]
-
-
-def _present(**values: Any) -> Json:
-    """The values that are not None, under their wire names."""
-    return {key: value for key, value in values.items() if value is not None}
-
-
-def decode_failure(data: Json) -> chunks.ModelFailure:
-    """Read the facts of a failed model request."""
-    return chunks.ModelFailure(
-        data["message"],
-        data["code"],
-        data.get("status"),
-        data.get("providerRetryAfterMs"),
-        data.get("requestId"),
-    )
-
-
-def encode_failure(failure: chunks.ModelFailure) -> Json:
-    """Write the facts of a failed model request."""
-    return _present(
-        message=failure.message,
-        code=failure.code,
-        status=failure.status,
-        providerRetryAfterMs=failure.provider_retry_after_ms,
-        requestId=failure.request_id,
-    )
-
-
-def _decode_usage(data: Json) -> chunks.Usage:
-    return chunks.Usage(
-        data["inputTokens"],
-        data["outputTokens"],
-        data.get("cacheReadTokens"),
-        data.get("cacheWriteTokens"),
-        data.get("reasoningTokens"),
-    )
-
-
-def _encode_usage(usage: chunks.Usage) -> Json:
-    return _present(
-        inputTokens=usage.input_tokens,
-        outputTokens=usage.output_tokens,
-        cacheReadTokens=usage.cache_read_tokens,
-        cacheWriteTokens=usage.cache_write_tokens,
-        reasoningTokens=usage.reasoning_tokens,
-    )
-
-
-def _decode_finish(data: Json) -> chunks.Finish:
-    reason = data["reason"]
-    failure = decode_failure(reason["failure"]) if "failure" in reason else None
-    return chunks.Finish(reason["kind"], failure, freeze(data.get("replayState"), "replayState"))
-
-
-def _encode_finish(chunk: chunks.Finish) -> Json:
-    failure = None if chunk.failure is None else encode_failure(chunk.failure)
-    reason = _present(kind=chunk.kind, failure=failure)
-    return _present(type="finish", reason=reason, replayState=chunk.replay_state)
-
-
-def _encode_call_delta(chunk: chunks.ToolCallDelta) -> Json:
-    return _present(
-        type="tool-call-delta",
-        index=chunk.index,
-        id=chunk.id,
-        name=chunk.name,
-        argumentsDelta=chunk.arguments_delta,
-    )
-
-
-_CHUNK_DECODERS: Mapping[str, Callable[[Json], chunks.Chunk]] = {
-    "block-start": lambda d: chunks.BlockStart(d["index"], d["blockType"]),
-    "text-delta": lambda d: chunks.TextDelta(d["index"], d["text"]),
-    "reasoning-delta": lambda d: chunks.ReasoningDelta(d["index"], d["text"]),
-    "tool-call-delta": lambda d: chunks.ToolCallDelta(
-        d["index"], d["id"], d["argumentsDelta"], d.get("name")
-    ),
-    "block-end": lambda d: chunks.BlockEnd(d["index"], decode_block(d["block"])),
-    "usage": lambda d: chunks.UsageChunk(_decode_usage(d["usage"])),
-    "finish": _decode_finish,
-}
-
-_CHUNK_ENCODERS: Mapping[type, Callable[[Any], Json]] = {
-    chunks.BlockStart: lambda c: {
-        "type": "block-start",
-        "index": c.index,
-        "blockType": c.block_type,
-    },
-    chunks.TextDelta: lambda c: {"type": "text-delta", "index": c.index, "text": c.text},
-    chunks.ReasoningDelta: lambda c: {"type": "reasoning-delta", "index": c.index, "text": c.text},
-    chunks.ToolCallDelta: _encode_call_delta,
-    chunks.BlockEnd: lambda c: {
-        "type": "block-end",
-        "index": c.index,
-        "block": encode_block(c.block),
-    },
-    chunks.UsageChunk: lambda c: {"type": "usage", "usage": _encode_usage(c.usage)},
-    chunks.Finish: _encode_finish,
-}
-
-
-def decode_chunk(data: Json) -> chunks.Chunk:
-    """Read a stream chunk whose shape was checked."""
-    return _CHUNK_DECODERS[data["type"]](data)
-
-
-def encode_chunk(chunk: chunks.Chunk) -> Json:
-    """Write a stream chunk."""
-    return _CHUNK_ENCODERS[type(chunk)](chunk)
 
 
 def _decode_turn_end(data: Json) -> p.TurnEnd:
@@ -144,26 +39,26 @@ def _decode_turn_end(data: Json) -> p.TurnEnd:
 
 def _encode_turn_end(data: p.TurnEnd) -> Json:
     error, cause = data.reason.error, data.reason.reason
-    reason = _present(
+    reason = present(
         kind=data.reason.kind,
         error=None if error is None else encode_failure(error),
-        reason=None if cause is None else _present(kind=cause.kind, reason=cause.reason),
+        reason=None if cause is None else present(kind=cause.kind, reason=cause.reason),
     )
     return {"turn": data.turn, "reason": reason}
 
 
 def _decode_reply(data: Json) -> p.AssistantReplied:
-    usage = _decode_usage(data["usage"]) if "usage" in data else None
+    usage = decode_usage(data["usage"]) if "usage" in data else None
     message = decode_assistant_message(data["message"])
     return p.AssistantReplied(data["turn"], data["step"], message, usage, data.get("interrupted"))
 
 
 def _encode_reply(data: p.AssistantReplied) -> Json:
-    return _present(
+    return present(
         turn=data.turn,
         step=data.step,
         message=encode_message(data.message),
-        usage=None if data.usage is None else _encode_usage(data.usage),
+        usage=None if data.usage is None else encode_usage(data.usage),
         interrupted=data.interrupted,
     )
 
@@ -195,7 +90,7 @@ def _decode_result(data: Json) -> p.ToolAnswered:
 
 def _encode_result(data: p.ToolAnswered) -> Json:
     error = data.error
-    return _present(
+    return present(
         turn=data.turn,
         step=data.step,
         message=encode_message(data.message),
@@ -219,7 +114,7 @@ def decode_config(data: Json) -> p.CallConfig:
 
 def encode_config(config: p.CallConfig) -> Json:
     """Write which model is asked, and how."""
-    return _present(
+    return present(
         provider=config.provider,
         model=config.model,
         reasoningEffort=config.reasoning_effort,
@@ -256,7 +151,7 @@ def _encode_tool(tool: p.ToolSchema) -> Json:
 def _encode_header(data: p.HeaderLogged) -> Json:
     header = data.header
     tools = None if header.tools is None else [_encode_tool(tool) for tool in header.tools]
-    envelope = _present(
+    envelope = present(
         config=encode_config(header.config),
         adapterDefaults=header.adapter_defaults,
         system=header.system,
@@ -276,7 +171,7 @@ def _decode_splice(data: Json) -> p.InboxSpliced:
 
 
 def _encode_splice(data: p.InboxSpliced) -> Json:
-    return _present(
+    return present(
         target=data.target,
         start=data.start,
         removedCount=data.removed_count or None,
@@ -301,7 +196,7 @@ def _decode_retry(data: Json) -> p.RetryPlanned:
 
 
 def _encode_retry(data: p.RetryPlanned) -> Json:
-    return _present(
+    return present(
         retryId=data.retry_id,
         turn=data.turn,
         step=data.step,
@@ -358,7 +253,7 @@ def _decode_filter(data: Json | None) -> p.ToolFilter | None:
 
 def _encode_descriptor(data: p.Descriptor) -> Json:
     chosen = data.tool_filter
-    return _present(
+    return present(
         version=data.version,
         mode=data.mode,
         provider=data.provider,
@@ -372,7 +267,7 @@ def _encode_descriptor(data: p.Descriptor) -> Json:
 
 
 def _encode_filter(chosen: p.ToolFilter) -> Json:
-    return _present(
+    return present(
         allow=None if chosen.allow is None else list(chosen.allow),
         deny=None if chosen.deny is None else list(chosen.deny),
     )
@@ -385,7 +280,7 @@ def _decode_catalog(data: Json) -> p.CatalogChanged:
 
 
 def _encode_catalog(data: p.CatalogChanged) -> Json:
-    return _present(
+    return present(
         change=data.change, id=data.id, mode=data.mode, provider=data.provider, label=data.label
     )
 
