@@ -13,7 +13,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
-CODE := src/broodline actors messages providers supervision tests benchmarks examples
+CODE := $(wildcard src/broodline actors messages providers supervision tests benchmarks examples)
 
 # An environment knows its own path: one that was moved or copied is built again.
 ifneq ($(shell cat $(VENV)/made-in 2>/dev/null),$(CURDIR))
