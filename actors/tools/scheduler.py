@@ -153,12 +153,13 @@ class _Batch:
         started = _Started(call, self._port.call_started(call))
         self._open.append(started)
         self._next += 1
-        await run.admit()
-        if overlap and run.outcome is None:
-            started.task = asyncio.create_task(run.execute(), name=f"tool {call.name}")
-        else:
-            await run.execute()
         started.run = run
+        await run.admit()
+        if not overlap or run.outcome is not None:
+            await run.execute()
+            return
+        started.task = asyncio.create_task(run.execute(), name=f"tool {call.name}")
+        await asyncio.sleep(0)  # the body begins before anybody is asked about the next call
 
     def _running(self) -> int:
         return sum(one.task is not None and not one.task.done() for one in self._open)
@@ -179,9 +180,8 @@ class _Batch:
                 if not started.task.done():
                     return
                 started.task.result()
-            run = started.run
-            assert run is not None
-            outcome = await run.settle()
+            assert started.run is not None
+            outcome = await started.run.settle()
             self._port.call_finished(started.call, started.seq, outcome)
             del self._open[0]
             self._contexts.extend(outcome.contexts)
