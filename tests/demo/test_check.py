@@ -4,23 +4,30 @@ from __future__ import annotations
 
 import os
 import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from broodline.survey.check import commands
-from broodline.survey.facts import Facts
+from broodline.survey.facts import Facts, Noted
 from broodline.survey.folder import Selection
 from broodline.survey.ground import Ground
 from broodline.survey.name import actual
+from broodline.survey.passage import NOT_TEXT
 
 COUNTS = ("folders", "files", "text_files", "python_files", "lines", "bytes")
 PASSED_OVER = ("hidden", "links", "special")
 
 
-def say(command: str) -> str:
-    done = subprocess.run(command, shell=True, capture_output=True)
+NOBODY = 65534
+
+
+def say(command: str, user: int | None = None) -> str:
+    done = subprocess.run(command, shell=True, capture_output=True, user=user)
     return os.fsdecode(done.stdout).strip("\n")
 
 
@@ -36,6 +43,7 @@ def check_all(root: Path, selection: Selection, facts: Facts) -> None:
     expected = {name: str(getattr(facts, name)) for name in COUNTS + PASSED_OVER}
     expected |= dict.fromkeys(("functions", "undocumented", "unparsed"), outline)
     expected |= {"largest": largest, "marks": str(facts.marks.count)}
+    expected["not_text"] = str(facts.skipped.get(NOT_TEXT, Noted()).count)
     assert said == expected
 
 
@@ -79,3 +87,42 @@ def test_large_sources_agree(hand_play: Any, tmp_path: Path) -> None:
     facts = hand_play(Ground(str(tmp_path))).survey()
     assert (facts.unparsed.count, facts.functions) == (1, 0)
     check_all(tmp_path, Selection(), facts)
+
+
+@contextmanager
+def without_rights() -> Iterator[int | None]:
+    """Be somebody whom permissions bind; yields the user for commands to run as."""
+    if os.geteuid() != 0:
+        yield None
+        return
+    os.seteuid(NOBODY)
+    try:
+        yield NOBODY
+    finally:
+        os.seteuid(0)
+
+
+def test_what_permissions_hide_is_named_and_the_rest_agrees(hand_play: Any) -> None:
+    """demo: unreadable files and folders are skipped with the reason, and the commands agree."""
+    with tempfile.TemporaryDirectory() as name:
+        root = Path(name)
+        (root / "shut").mkdir()
+        (root / "shut" / "a.py").write_text("x\n")
+        (root / "open").mkdir()
+        (root / "open" / "a.py").write_text("def f(): pass\n")
+        (root / "locked.py").write_text("TODO\n")
+        root.chmod(0o755)
+        (root / "locked.py").chmod(0)
+        (root / "shut").chmod(0)
+        with without_rights() as user:
+            facts = hand_play(Ground(name)).survey(levels=1)
+            deep = hand_play(Ground(name)).survey(levels=0)
+        try:
+            said = commands(name, Selection())
+            for fact in COUNTS + PASSED_OVER:
+                assert say(said[fact], user) == str(getattr(facts, fact)), fact
+        finally:
+            (root / "shut").chmod(0o755)
+    assert facts == deep
+    assert facts.skipped["permission denied"].first == (("locked.py", 0, ""), ("shut", 0, ""))
+    assert (facts.files, facts.text_files, facts.folders, facts.lines) == (2, 1, 2, 1)

@@ -52,7 +52,7 @@ class Node:
             return self.state
         if working := len(self.children) - self.ended:
             return f"waits for {working} of {len(self.children)} children"
-        return self.doing
+        return self.doing or "thinks"
 
 
 def found(facts: Facts) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import logging
 import os
 import signal
 import sys
@@ -71,9 +72,7 @@ class Errand:
         problem, code = ground_problem(self.order.root)
         if problem is not None:
             return self._refuse(problem, code)
-        with warnings.catch_warnings():
-            # What the parser thinks of the surveyed code is not for this output, nor an error.
-            warnings.simplefilter("ignore")
+        with _calm():
             report = asyncio.run(self._survey())
         code = self._code(report)
         return code if self._print(report) else READER_GONE
@@ -131,6 +130,24 @@ class Errand:
             for line in paper(report, self.board, sheet, explain=self.telling.explain):
                 aside.print(line, soft_wrap=True)
         return write(sys.stdout, capture.get())
+
+
+@contextmanager
+def _calm() -> Iterator[None]:
+    """Keep apart what parsing other people's sources brings with it.
+
+    The parser's warnings are about the code surveyed. And it holds the interpreter
+    lock for as long as one file takes, which the runtime would report as a stall.
+    """
+    stalls = logging.getLogger("broodline.actors.watch")
+    level = stalls.level
+    stalls.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        stalls.setLevel(level)
 
 
 def ground_problem(root: str) -> tuple[str | None, int]:

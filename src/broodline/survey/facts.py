@@ -56,9 +56,9 @@ class Largest:
     bytes: int
     lines: int
 
-    def rank(self) -> tuple[int, str]:
+    def rank(self) -> tuple[int, str, int]:
         """Sorts the largest first."""
-        return (-self.bytes, self.path)
+        return (-self.bytes, self.path, self.lines)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready: path, bytes, lines."""

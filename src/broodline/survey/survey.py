@@ -11,6 +11,7 @@ from ..actors.handle import AgentHandle
 from ..actors.memory_store import MemoryStore, Record
 from ..actors.models import RuleModel
 from ..messages.content import text_of
+from ..messages.errors import BroodlineError
 from ..messages.payload import TurnEnd
 from ..supervision.runtime import Runtime
 from ..supervision.tool import SubagentTool
@@ -91,20 +92,17 @@ async def survey(
         interruption: Stops the whole tree.
         tick: Called about every `TICK` seconds, on the loop.
     """
-    ground = Ground(order.root, order.selection, order.page)
     start = asyncio.get_running_loop().time()
     facts: Facts | None = None
     problem: str | None = None
-    async with _runtime(order, ground) as runtime:
-        with watch(runtime, board):
-            root = await runtime.agents.create()
-            await root.followup(Task("", order.depth).prompt())
-            if await _finished(root, interruption, tick):
-                facts, problem = _answer(root)
-            await root.dispose()
-    status = "interrupted" if interruption.cause and facts is None else "failed"
-    if facts is not None and problem is None:
-        status = "ok"
+    try:
+        facts, problem = await _run(order, board, interruption, tick)
+    except (BroodlineError, ExceptionGroup) as error:
+        # The runtime did not let go of everything, or could not even begin: told, not raised.
+        problem = str(error)
+    status = "ok" if problem is None else "failed"
+    if interruption.cause is not None and facts is None:
+        status = "interrupted"
     return Report(
         order.root,
         order.selection,
@@ -118,6 +116,20 @@ async def survey(
         left=len(board.running),
         problem=interruption.cause if status == "interrupted" else problem,
     )
+
+
+async def _run(
+    order: Order, board: Board, interruption: Interruption, tick: Callable[[], None]
+) -> tuple[Facts | None, str | None]:
+    ground = Ground(order.root, order.selection, order.page)
+    async with _runtime(order, ground) as runtime:
+        with watch(runtime, board):
+            root = await runtime.agents.create()
+            await root.followup(Task("", order.depth).prompt())
+            finished = await _finished(root, interruption, tick)
+            outcome = _answer(root) if finished else (None, None)
+            await root.dispose()
+    return outcome
 
 
 def _runtime(order: Order, ground: Ground) -> Runtime:

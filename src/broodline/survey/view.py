@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from itertools import islice
 
@@ -30,6 +31,7 @@ class LiveView:
     def __init__(self, board: Board, title: str) -> None:
         self.board = board
         self.title = title
+        self._start = time.monotonic()
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         height = options.height or console.height
@@ -39,7 +41,8 @@ class LiveView:
         yield Text("")
         yield from tree_lines(self.board, max(height - _RESERVED, 1), width, plain)
         yield Text("")
-        yield clipped(sums(self.board), width, plain)
+        seconds = f", {time.monotonic() - self._start:.1f} s"
+        yield clipped(sums(self.board).append(seconds), width, plain)
 
 
 def tree_lines(board: Board, most: int, width: int, plain: bool = False) -> Iterator[Text]:
