@@ -8,6 +8,7 @@ that do not await. From another thread, and in most programs, use the
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
@@ -16,7 +17,7 @@ from pykka.messages import _ActorStop  # pyright: ignore[reportPrivateUsage]
 
 from ..messages.content import ContentLike, content_of
 from ..messages.errors import ActorDeadError, SessionError
-from ..messages.lossless import FrozenDict, freeze
+from ..messages.lossless import freeze
 from ..messages.message import USER_SOURCE, MessageId, UserMessage
 from ..messages.options import AgentOptions
 from ..messages.payload import AbortCause, CallConfig, InboxTarget, RequestHeader
@@ -25,8 +26,8 @@ from .cancellation import CancellationToken
 from .driver import closed_log_error, drive
 from .inbox import Change, Inbox
 from .letterbox import answer, answer_error
-from .postbox import AgentMailbox
 from .notice import InboxDequeued, InboxDiscarded, InboxEnqueued, StatusChanged
+from .postbox import AgentMailbox
 from .registration import Registration
 from .reply import Reply
 from .scope import Scope
@@ -65,6 +66,40 @@ class Agent(EventLoopActor):
         tool_calls: Tool calls it has made in this process.
     """
 
+    # Slots: with a dict, these alone would be a sixth of what a waiting child needs.
+    __slots__ = (
+        "_followers",
+        "_latched",
+        "_task",
+        "_waking",
+        "announced",
+        "before_first_step",
+        "closing",
+        "config",
+        "ended",
+        "ending",
+        "entry",
+        "fault",
+        "header",
+        "id",
+        "inbox",
+        "options",
+        "parent",
+        "phase",
+        "phase_since",
+        "published",
+        "runtime",
+        "scope",
+        "session",
+        "snapshots",
+        "system_text",
+        "token",
+        "tool_calls",
+        "tool_view",
+        "turn",
+        "turns",
+    )
+
     def __init__(
         self,
         runtime: AgentHost,
@@ -98,11 +133,10 @@ class Agent(EventLoopActor):
         self.announced = False
         self.ending: asyncio.Task[None] | None = None
         self.ended = False
-        self._source: FrozenDict | None = None
         self._task: asyncio.Task[None] | None = None
         self._latched = False
-        self._waking: set[MessageId] = set()
-        self._waiters: list[asyncio.Future[None]] | None = None
+        self._waking: dict[MessageId, None] | None = None
+        self._followers: list[Callable[[], None]] | None = None
         super().__init__()
         self._mailbox.attach(self)
 
@@ -175,15 +209,9 @@ class Agent(EventLoopActor):
         self._check_open()
         if waking and self.token is not None and self.token.cancelled:
             target = "next-turn"
+        self.inbox.append(target, message)
         if waking:
-            self._waking.add(message.id)
-        try:
-            self.inbox.append(target, message)
-        except BaseException:
-            if message.id not in self.inbox:
-                self._waking.discard(message.id)
-            raise
-        if waking:
+            self._remember_waking(message.id)
             self._wake()
         return message.id
 
@@ -207,10 +235,17 @@ class Agent(EventLoopActor):
         if self._task is None:
             return
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        if self._waiters is None:
-            self._waiters = []
-        self._waiters.append(waiter)
+        self.on_idle(partial(_resolve, waiter))
         await waiter
+
+    def on_idle(self, then: Callable[[], None]) -> None:
+        """Have `then` called once no turn is in progress or due; now, if that is so. Loop only."""
+        if self._task is None:
+            then()
+        elif self._followers is None:
+            self._followers = [then]
+        else:
+            self._followers.append(then)
 
     # What pykka's side needs: content is a follow-up, everything else a signal.
 
@@ -266,20 +301,6 @@ class Agent(EventLoopActor):
         latched, self._latched = self._latched, False
         return latched
 
-    def source_of(self, config: CallConfig) -> FrozenDict:
-        """The source of a message from that model; one shared object while it stays the same."""
-        source = self._source
-        if (
-            source is None
-            or source["model"] != config.model
-            or source["provider"] != config.provider
-        ):
-            source = FrozenDict(
-                {"kind": "model", "provider": config.provider, "model": config.model}
-            )
-            self._source = source
-        return source
-
     def rest(self) -> None:
         """The driver has nothing left to do."""
         if self._task is None:
@@ -289,7 +310,7 @@ class Agent(EventLoopActor):
         self.begin_phase("idle")
         self._announce("idle")
         if self._task is None:
-            self._release_waiters()
+            self._release_followers()
 
     def begin_disposal(self) -> None:
         """Accept no more wakes and abort what runs; what is pending stays in the log."""
@@ -309,7 +330,7 @@ class Agent(EventLoopActor):
         """The end: nothing is accepted any more."""
         self.phase = "closed"
         self.inbox.close()
-        self._release_waiters()
+        self._release_followers()
         self._unregister()
         self._mailbox.close()
 
@@ -355,15 +376,27 @@ class Agent(EventLoopActor):
         if hooks.has("agent/status"):
             hooks.emit("agent/status", StatusChanged(self, status), scope=self.scope)
 
-    def _release_waiters(self) -> None:
-        waiters, self._waiters = self._waiters, None
-        for waiter in waiters or ():
-            if not waiter.done():
-                waiter.set_result(None)
+    def _release_followers(self) -> None:
+        followers, self._followers = self._followers, None
+        for then in followers or ():
+            then()
+
+    def _remember_waking(self, message_id: MessageId) -> None:
+        if message_id not in self.inbox:
+            return  # an observer took it out again
+        if self._waking is None:
+            self._waking = {}
+        self._waking[message_id] = None
+
+    def _forget_waking(self, message_id: MessageId) -> None:
+        if self._waking is not None:
+            self._waking.pop(message_id, None)
+            if not self._waking:
+                self._waking = None
 
     def _inbox_changed(self, change: Change, message: UserMessage, target: InboxTarget) -> None:
         if change != "enqueue":
-            self._waking.discard(message.id)
+            self._forget_waking(message.id)
         hooks = self.runtime.hooks
         event = _EVENTS[change]
         if not hooks.has(event):
@@ -375,6 +408,11 @@ class Agent(EventLoopActor):
         else:
             notice = InboxDiscarded(self, message)
         hooks.emit(event, notice, scope=self.scope)
+
+
+def _resolve(waiter: asyncio.Future[None]) -> None:
+    if not waiter.done():
+        waiter.set_result(None)
 
 
 def _pass_on(reply_to: Any, ended: Reply[None]) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Sequence
-from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from ..messages.errors import ConfigurationError, SessionError
 from ..messages.header import SessionHeader
+from ..messages.header_codec import check_header
 from ..messages.lossless import SAFE_INTEGER
 from ..messages.options import AgentOptions
 from .agent import Agent
@@ -173,10 +173,11 @@ class AgentRegistry:
         composed: _Composition,
     ) -> AgentHandle:
         header = SessionHeader(
-            self._host.ids.new("session") if agent_id is None else _checked_id(agent_id),
+            self._host.ids.new("session") if agent_id is None else agent_id,
             self._host.clock.time_ms(),
-            None if cwd is None else _checked_cwd(cwd),
+            cwd,
         )
+        check_header(header)
         spec = AgentSpec(header, options, None, composed, None, operation.token)
         return await self.establish(spec)
 
@@ -226,18 +227,6 @@ class _Composition:
         for tool in self._tools:
             host.tools.register(tool, scope=agent.scope)
         return None if self._setup is None else self._setup(agent)
-
-
-def _checked_id(agent_id: object) -> str:
-    if not isinstance(agent_id, str) or not agent_id:
-        raise ConfigurationError(f"id={agent_id!r} must be a text that is not empty")
-    return agent_id
-
-
-def _checked_cwd(cwd: object) -> str:
-    if not isinstance(cwd, str) or not PurePath(cwd).is_absolute():
-        raise ConfigurationError(f"cwd={cwd!r} must be an absolute path")
-    return cwd
 
 
 def check_max_tokens(max_tokens: object) -> None:

@@ -26,14 +26,20 @@ class Clock(Protocol):
 class SystemClock:
     """The machine's own time."""
 
-    __slots__ = ()
+    __slots__ = ("_last",)
+
+    def __init__(self) -> None:
+        self._last = 0
 
     # The builtin itself: the stall watch reads it around every callback.
     monotonic = staticmethod(time.monotonic)
 
     def time_ms(self) -> int:
         """Milliseconds since the epoch."""
-        return time.time_ns() // 1_000_000
+        now = time.time_ns() // 1_000_000
+        if now != self._last:
+            self._last = now
+        return self._last  # events of one millisecond share one integer
 
     async def sleep(self, seconds: float) -> None:
         """Wait `seconds` on the running loop."""

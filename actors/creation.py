@@ -71,15 +71,17 @@ async def establish(host: AgentHost, spec: AgentSpec, session: Session | None = 
     if session is None:
         _check_wanted(host, spec)
         session = host.sessions.prepare(spec.header, spec.seed)
-    agent = Agent(host, session, spec.options, spec.parent)
+    agent: Agent | None = None
     try:
+        agent = Agent(host, session, spec.options, spec.parent)
         _check_wanted(host, spec)
         await _set_up(agent, spec)
         agent.entry = host.sessions.enter(session)
     except BaseException:
-        await unwind(agent)
+        if agent is not None:
+            await unwind(agent)
+            agent.close()
         host.sessions.abandon(session)
-        agent.close()
         raise
     await _publish(agent, spec)
     return agent

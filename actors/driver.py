@@ -58,8 +58,8 @@ async def _one_turn(
     except Exception as error:
         _report(agent, number, None, error)
         return None
-    turn = Turn(agent, number, token, interrupt)
-    agent.turn = turn
+    turn = agent.turn = Turn(agent, number, token, interrupt)
+    agent.turns += 1
     registration = token.on_cancel(interrupt.fire)
     try:
         return await _close_after(agent, turn)

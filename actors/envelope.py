@@ -7,7 +7,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..messages.payload import RequestHeader
+from ..messages.content import Text
+from ..messages.lossless import FrozenDict
+from ..messages.options import AgentOptions
+from ..messages.payload import CallConfig, RequestHeader, ToolSchema
+from .snapshot import Contexts, snapshot_source
 
 
 def canonical(header: RequestHeader) -> RequestHeader:
@@ -37,3 +41,66 @@ def same_envelope(one: RequestHeader | None, other: RequestHeader | None) -> boo
         and (one.config is other.config or one.config == other.config)
         and one.adapter_defaults == other.adapter_defaults
     )
+
+
+class EnvelopeCache:
+    """Request parts that many agents have in common, as one object each.
+
+    Thousands of children ask the same model the same way; sharing the parts keeps
+    them small and makes "unchanged" a comparison by identity.
+    """
+
+    __slots__ = ("_configs", "_header", "_snapshot", "_sources")
+
+    def __init__(self) -> None:
+        self._configs: dict[AgentOptions, CallConfig] = {}
+        self._sources: dict[tuple[str, str], FrozenDict] = {}
+        self._header: RequestHeader | None = None
+        self._snapshot: tuple[Contexts, tuple[Text], FrozenDict] | None = None
+
+    def config(self, options: AgentOptions) -> CallConfig:
+        """What an agent with these options asks with; a missing name is empty."""
+        key = AgentOptions(
+            options.provider, options.model, options.max_tokens, options.reasoning_effort
+        )
+        config = self._configs.get(key)
+        if config is None:
+            config = self._configs[key] = CallConfig(
+                options.provider or "",
+                options.model or "",
+                options.reasoning_effort,
+                max_tokens=options.max_tokens,
+            )
+        return config
+
+    def source(self, config: CallConfig) -> FrozenDict:
+        """The source of a message from that model."""
+        key = (config.provider, config.model)
+        source = self._sources.get(key)
+        if source is None:
+            source = self._sources[key] = FrozenDict(
+                {"kind": "model", "provider": config.provider, "model": config.model}
+            )
+        return source
+
+    def header(
+        self, config: CallConfig, system: str | None, tools: tuple[ToolSchema, ...] | None
+    ) -> RequestHeader:
+        """The canonical envelope of these parts; the last one again if they are the same."""
+        last = self._header
+        if (
+            last is not None
+            and last.config is config
+            and last.system is system
+            and last.tools is tools
+        ):
+            return last
+        self._header = RequestHeader(config, system, tools)
+        return self._header
+
+    def snapshot(self, contexts: Contexts, text: str) -> tuple[tuple[Text], FrozenDict]:
+        """Content and source of a context snapshot that says `text`."""
+        last = self._snapshot
+        if last is None or last[0] is not contexts or last[1][0].text != text:
+            last = self._snapshot = (contexts, (Text(text),), snapshot_source(contexts))
+        return last[1], last[2]

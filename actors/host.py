@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from .agents import AgentRegistry
+from .envelope import EnvelopeCache
 from .hooks import Hooks
 from .models.protocol import Model
 from .models.registry import ModelRegistry
@@ -38,6 +39,7 @@ class AgentHost(ActorSystem):
         store: The kept ones.
         agents: The live agents.
         settings: As given.
+        envelopes: The parts of requests that many agents share.
         default_model: As given.
     """
 
@@ -68,5 +70,6 @@ class AgentHost(ActorSystem):
             check_invariants=settings.check_invariants,
         )
         self.agents = AgentRegistry(self)
+        self.envelopes = EnvelopeCache()
         if default_model is not None:
             self.models.register(default_model, retry=retry)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..messages.content import Text
 from ..messages.message import UserMessage
 from .assembly import Assembly, PromptContext
-from .snapshot import SnapshotTrack, snapshot_source
+from .snapshot import SnapshotTrack
 
 if TYPE_CHECKING:
     from .turn import Turn
@@ -54,4 +53,5 @@ def _snapshot(turn: Turn, assembly: Assembly) -> UserMessage | None:
     if text is None:
         return None
     message_id = agent.runtime.ids.new("message")
-    return UserMessage(message_id, (Text(text),), snapshot_source(assembly.contexts))
+    content, source = agent.runtime.envelopes.snapshot(assembly.contexts, text)
+    return UserMessage(message_id, content, source)

@@ -56,14 +56,8 @@ async def respond(turn: Turn) -> bool:
 
 async def _propose(turn: Turn) -> CallConfig:
     agent = turn.agent
-    options = agent.options
     if agent.config is None:
-        agent.config = CallConfig(
-            options.provider or "",
-            options.model or "",
-            options.reasoning_effort,
-            max_tokens=options.max_tokens,
-        )
+        agent.config = agent.runtime.envelopes.config(agent.options)
     config = agent.config
     for interceptor in agent.runtime.hooks.interceptors("agent/request", agent.scope):
         answer = interceptor(RequestProposal(agent, config, turn.number, turn.step))
@@ -92,7 +86,7 @@ def _log_header(turn: Turn, config: CallConfig) -> None:
         and (known.tools is tools or known.tools == (tools or None))
     ):
         return
-    header = RequestHeader(config, agent.system_text or None, tools or None)
+    header = agent.runtime.envelopes.header(config, agent.system_text or None, tools or None)
     turn.session.append(HeaderLogged(header, _reason(turn, known)))
     agent.header = header
 
@@ -156,6 +150,6 @@ def _log_message(
     interrupted: bool | None,
 ) -> None:
     message_id = turn.agent.runtime.ids.new("message")
-    message = AssistantMessage(message_id, content, turn.agent.source_of(config))
+    message = AssistantMessage(message_id, content, turn.agent.runtime.envelopes.source(config))
     reply = AssistantReplied(turn.number, turn.step, message, attempt.assembler.usage, interrupted)
     turn.session.append(reply, surface="append", sources=tuple(attempt.seqs))

@@ -88,7 +88,7 @@ class InProcessChild:
         agent = self._agent
         self._done = done
         agent.followup(self._birth.request.prompt)
-        self._driver.host.spawn(self._watch(agent), name=f"run of {agent.id}")
+        agent.on_idle(self._finish)
 
     def cancel(self, cause: AbortCause) -> None:
         """Abort the turn in progress and drop what waits."""
@@ -114,10 +114,6 @@ class InProcessChild:
 
     def _describe(self) -> None:
         self._agent.session.append(self._birth.request.descriptor)
-
-    async def _watch(self, agent: Agent) -> None:
-        await agent.when_idle()
-        self._finish()
 
     async def _release(self, agent: Agent) -> None:
         try:

@@ -189,3 +189,41 @@ def test_an_inbox_is_rebuilt_from_its_log() -> None:
     assert (ids(again.next_turn), ids(again.next_step)) == (["a", "c"], ["s"])
     with pytest.raises(DeliveryError):
         again.append("next-step", message("c"))
+
+
+def test_a_change_by_an_observer_builds_on_the_change_it_observes() -> None:
+    """core D4: what an observer of a splice adds lies behind it, in memory as in the log."""
+    inbox, session, told = inbox_of()
+    names = ["b", "c"]
+    session.observe(lambda event: names and inbox.append("next-turn", message(names.pop(0))))
+    inbox.append("next-turn", message("a"))
+    again = Inbox(session, lambda change, m, target: None, None)
+    assert ids(inbox.next_turn) == ids(again.next_turn) == ["a", "b", "c"]
+    assert told == [("enqueue", "a"), ("enqueue", "b"), ("enqueue", "c")]
+
+
+def test_an_observer_of_a_nested_change_sees_the_lists_before_both() -> None:
+    """core #149: while changes are being told the inbox reads as before the first of them."""
+    inbox, session, _ = inbox_of()
+    inbox.append("next-turn", message("a"))
+    seen: list[list[str]] = []
+    more = ["c"]
+
+    def observer(event: Any) -> None:
+        if more:
+            inbox.append("next-turn", message(more.pop()))
+            inbox.remove("a")
+        seen.append(ids(inbox.next_turn))
+
+    session.observe(observer)
+    inbox.append("next-turn", message("b"))
+    assert seen == [["a"]] * 3
+    assert ids(inbox.next_turn) == ["b", "c"]
+
+
+@pytest.mark.parametrize("bad", ["", None.__class__, 7])
+async def test_an_id_must_be_a_text(open_host: Any, bad: Any) -> None:
+    """core 1.1: an agent's id is a text that is not empty."""
+    host = await open_host()
+    with pytest.raises(ValueError, match="id"):
+        await host.agents.create(id=bad)
