@@ -11,7 +11,6 @@ from .catalog import CatalogEntry, CatalogFold
 if TYPE_CHECKING:
     from ..actors.agent import Agent
     from ..actors.operation import Operation
-    from ..actors.reply import Reply
     from .birth import Birth
     from .run import SubagentRun
 
@@ -49,20 +48,20 @@ class Brood:
         return self._catalog.advance(session.own_events(self._catalog.next_seq))
 
     def end(self) -> Awaitable[None] | None:
-        """Take back every start and dispose of every child; None when that is done at once."""
+        """Take back every start and dispose of every child; None when there is none."""
         self.closed = True
         starts = [birth.operation for birth in self.births if birth.operation is not None]
         for start in starts:
             start.cancel(parent_gone(self.parent.id))
-        disposals = [run.dispose() for run in reversed(tuple(self.runs))]
-        if not starts and not disposals:
+        if not starts and not self.runs:
             self._on_end(self)
             return None
-        return self._ended(starts, disposals)
+        # Not disposed of right here: down a long chain that would exhaust the call stack.
+        return self._ended(starts)
 
-    async def _ended(self, starts: list[Operation[Any]], disposals: list[Reply[None]]) -> None:
+    async def _ended(self, starts: list[Operation[Any]]) -> None:
         failures: list[Exception] = []
-        for disposal in disposals:
+        for disposal in [run.dispose() for run in reversed(tuple(self.runs))]:
             try:
                 await disposal
             except Exception as error:

@@ -58,4 +58,3 @@ def child_depth(header_depth: object, runtime_depth: object, max_depth: int | No
     if max_depth is not None and depth > max_depth:
         raise SubagentDepthError(depth, max_depth)
     return depth
-

@@ -82,9 +82,8 @@ class Stub:
         self.requests.append(request)
         if isinstance(self.answer, BaseException):
             raise self.answer
-        if callable(self.answer):
-            return await self.answer(request)
-        return self.answer
+        answer: Any = self.answer
+        return await answer(request) if callable(answer) else answer
 
 
 @pytest.fixture

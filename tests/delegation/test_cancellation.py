@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -14,6 +15,16 @@ from broodline.actors.models import ScriptedModel, hang, text
 from broodline.messages.errors import DeadlockError, OperationCancelledError, SubagentError
 from broodline.messages.payload import AbortCause
 from broodline.providers.contract import InProcessSpec, SubagentRequest
+
+
+def observe(runtime: Any, event: str, listener: Callable[[Any], Any]) -> None:
+    """Have `listener` hear an event of the runtime."""
+    runtime.hooks.observe(event, listener)
+
+
+def when_done(reply: Any, callback: Callable[[Any], Any]) -> None:
+    """Have `callback` called with the settled reply, at once."""
+    reply.add_done_callback(callback)
 
 
 class Gated:
@@ -112,16 +123,14 @@ async def test_provider_hears_the_signal(open_runtime: Any, stub: Any) -> None:
 
 
 @pytest.mark.parametrize("event", ["session/created", "agent/created"])
-async def test_inside_the_creation(
-    event: str, open_runtime: Any, ledger: Any, census: Any
-) -> None:
+async def test_inside_the_creation(event: str, open_runtime: Any, ledger: Any, census: Any) -> None:
     """service LC-4, ER-1: a signal fired by a creation listener takes all of it back, paired."""
     runtime = await open_runtime()
     root = await runtime.agents.create()
     token = CancellationToken()
     cause = KeyError("off")
     told = ledger(runtime)
-    runtime.hooks.observe(event, lambda _notice: token.cancel(cause))
+    observe(runtime, event, lambda _notice: token.cancel(cause))
     with pytest.raises(KeyError) as caught:
         await runtime.subagents.start("spawn", SubagentRequest("p", root, signal=token))
     assert caught.value is cause
@@ -140,7 +149,7 @@ async def test_between_publication_and_listening(open_runtime: Any, ledger: Any)
     root = await runtime.agents.create()
     token = CancellationToken()
     told = ledger(runtime, "agent/inbox/enqueue", "subagent/start", "subagent/end")
-    runtime.hooks.observe("agent/session-start", lambda _notice: token.cancel())
+    observe(runtime, "agent/session-start", lambda _notice: token.cancel())
     run = await runtime.subagents.start("spawn", SubagentRequest("p", root, signal=token))
     result = await run.result
     assert (result.stop_reason, result.output) == ("aborted", ())
@@ -151,13 +160,13 @@ async def test_between_publication_and_listening(open_runtime: Any, ledger: Any)
 
 
 async def test_inside_the_start_edge(open_runtime: Any, ledger: Any) -> None:
-    """service 27 row 21: fired by a start listener, the edges are paired and nothing is delivered."""
+    """service 27 row 21: fired by a start listener, paired edges and no delivery."""
     model = ScriptedModel(each=[text("never")])
     runtime = await open_runtime(model)
     root = await runtime.agents.create()
     token = CancellationToken()
     told = ledger(runtime, "agent/inbox/enqueue", "subagent/start", "subagent/end")
-    runtime.hooks.observe("subagent/start", lambda _notice: token.cancel())
+    observe(runtime, "subagent/start", lambda _notice: token.cancel())
     run = await runtime.subagents.start("spawn", SubagentRequest("p", root, signal=token))
     assert (await run.result).stop_reason == "aborted"
     assert model.requests == []
@@ -171,7 +180,7 @@ async def test_before_the_first_turn(open_runtime: Any) -> None:
     runtime = await open_runtime(model)
     root = await runtime.agents.create()
     token = CancellationToken()
-    runtime.hooks.observe("agent/inbox/enqueue", lambda _notice: token.cancel())
+    observe(runtime, "agent/inbox/enqueue", lambda _notice: token.cancel())
     run = await runtime.subagents.start("spawn", SubagentRequest("p", root, signal=token))
     result = await run.result
     assert (result.stop_reason, result.output) == ("aborted", ())
@@ -229,9 +238,7 @@ async def test_completed_turn_then_cancel_before_rest(open_runtime: Any) -> None
     runtime = await open_runtime(ScriptedModel(each=[text("whole")]))
     root = await runtime.agents.create()
     token = CancellationToken()
-    runtime.hooks.observe(
-        "agent/status", lambda notice: notice.status == "idle" and token.cancel()
-    )
+    observe(runtime, "agent/status", lambda notice: notice.status == "idle" and token.cancel())
     run = await runtime.subagents.start("spawn", SubagentRequest("p", root, signal=token))
     result = await run.result
     assert (result.stop_reason, result.text) == ("completed", "whole")
@@ -252,8 +259,8 @@ async def test_signal_is_let_go(open_runtime: Any) -> None:
             registration = super().on_cancel(fn)
 
             class Kept:
-                def dispose(inner) -> None:  # noqa: N805
-                    self.live -= 1
+                def dispose(self) -> None:
+                    token.live -= 1
                     registration.dispose()
 
             return Kept()
@@ -316,7 +323,7 @@ async def test_wait_for_the_result_cancelled(open_runtime: Any) -> None:
 
 
 async def test_dispose_during_a_turn(open_runtime: Any, census: Any) -> None:
-    """service OS-9, providers #20: dispose mid-turn aborts, waits for both, and the child is gone."""
+    """service OS-9, providers #20: dispose mid-turn aborts, waits for both, ends the child."""
     runtime = await open_runtime(ScriptedModel(each=[hang("partial")]))
     root = await runtime.agents.create()
     run = await runtime.subagents.start("spawn", SubagentRequest("p", root))
@@ -350,7 +357,7 @@ async def test_dispose_before_any_turn(open_runtime: Any) -> None:
     runtime = await open_runtime(model)
     root = await runtime.agents.create()
     reply = runtime.subagents.start("spawn", SubagentRequest("p", root))
-    reply.add_done_callback(lambda started: started.result().dispose())
+    when_done(reply, lambda started: started.result().dispose())
     run = await reply
     await run.dispose()
     assert (await run.result).stop_reason == "aborted"
@@ -421,7 +428,7 @@ async def test_a_listener_that_disposes(open_runtime: Any, census: Any) -> None:
     root = await runtime.agents.create()
     run = await runtime.subagents.start("spawn", SubagentRequest("p", root))
     replies: list[Any] = []
-    runtime.hooks.observe("subagent/end", lambda _notice: replies.append(run.dispose()))
+    observe(runtime, "subagent/end", lambda _notice: replies.append(run.dispose()))
     reply = run.dispose()
     await reply
     assert replies == [reply]
@@ -462,7 +469,7 @@ async def test_dispose_from_inside_the_child(open_runtime: Any) -> None:
     runtime = await open_runtime(ScriptedModel(each=[own_end]))
     root = await runtime.agents.create()
     reply = runtime.subagents.start("spawn", SubagentRequest("p", root))
-    reply.add_done_callback(lambda started: runs.append(started.result()))
+    when_done(reply, lambda started: runs.append(started.result()))
     await reply
     assert (await runs[0].result).text == "still here"
     assert len(outcome) == 1
@@ -473,9 +480,9 @@ async def test_dispose_from_inside_the_child(open_runtime: Any) -> None:
 async def test_child_that_ignores_cancellation(
     open_runtime: Any, census: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """DESIGN 4, service 26 W3: a child that ignores its cancellation is detached; the owner is free."""
-    from broodline.actors.tools.decorator import tool
+    """DESIGN 4, service 26 W3: a child that hears no cancellation is detached."""
     from broodline.actors.models import call
+    from broodline.actors.tools.decorator import tool
 
     entered, gate = asyncio.Event(), asyncio.Event()
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from broodline.actors.models import ScriptedModel, blocks, call, fail, max_tokens, text
 from broodline.actors.notice import Enter, Reject
+from broodline.actors.sessions import SessionRegistry
 from broodline.actors.tools.decorator import tool
 from broodline.messages.content import Reasoning, Text
 from broodline.messages.errors import DepthRangeError, DepthTypeError, SubagentDepthError
@@ -17,6 +19,16 @@ from broodline.messages.options import AgentOptions
 from broodline.messages.payload import OpaquePayload
 from broodline.providers.contract import SubagentRequest
 from broodline.supervision.runtime import Runtime
+
+
+def observe(runtime: Any, event: str, listener: Callable[[Any], Any]) -> None:
+    """Have `listener` hear an event of the runtime."""
+    runtime.hooks.observe(event, listener)
+
+
+def intercept(runtime: Any, event: str, answer: Callable[[Any], Any]) -> None:
+    """Have `answer` asked at a decision of the runtime."""
+    runtime.hooks.intercept(event, answer)
 
 
 async def parent_of(runtime: Runtime, header: dict[str, Any], options: AgentOptions) -> Any:
@@ -91,7 +103,7 @@ async def test_rejected_prompt(open_runtime: Any, types_of: Any) -> None:
     """service OS-16, OS-18: a rejected prompt is a refusal and leaves no descriptor."""
     runtime = await open_runtime()
     root = await runtime.agents.create()
-    runtime.hooks.intercept("agent/pre-step", lambda _notice: Reject("no"))
+    intercept(runtime, "agent/pre-step", lambda _notice: Reject("no"))
     run = await runtime.subagents.start("spawn", SubagentRequest("p", root))
     result = await run.result
     assert (result.stop_reason, result.output) == ("refusal", ())
@@ -103,7 +115,7 @@ async def test_emptied_prompt(open_runtime: Any) -> None:
     """service OS-16: a prompt rewritten to nothing leaves no accounting turn, so an error."""
     runtime = await open_runtime()
     root = await runtime.agents.create()
-    runtime.hooks.intercept("agent/pre-step", lambda _notice: Enter(()))
+    intercept(runtime, "agent/pre-step", lambda _notice: Enter(()))
     run = await runtime.subagents.start("spawn", SubagentRequest("p", root))
     assert (await run.result).stop_reason == "error"
     await run.dispose()
@@ -226,7 +238,7 @@ async def test_no_extra_flush(open_runtime: Any, monkeypatch: pytest.MonkeyPatch
         flushed.append(session)
         return True
 
-    monkeypatch.setattr(type(runtime.sessions), "flush", flush)
+    monkeypatch.setattr(SessionRegistry, "flush", flush)
     run = await runtime.subagents.start("spawn", SubagentRequest("p", root))
     await run.result
     await run.dispose()
@@ -262,8 +274,8 @@ async def test_catalogue_before_publication(open_runtime: Any) -> None:
     runtime = await open_runtime()
     root = await runtime.agents.create()
     seen: list[int] = []
-    runtime.hooks.observe(
-        "session/created", lambda _n: seen.append(len(runtime.subagents.catalog(root)))
+    observe(
+        runtime, "session/created", lambda _n: seen.append(len(runtime.subagents.catalog(root)))
     )
     run = await runtime.subagents.start("spawn", SubagentRequest("p", root))
     assert seen == [1]
@@ -341,7 +353,7 @@ async def test_no_route(open_runtime: Any) -> None:
 
 
 async def test_runtime_depth(open_runtime: Any, census: Any) -> None:
-    """service DP-3, providers #26: header depth 2 and runtime depth 1 attempt 3, so 2 is too low."""
+    """service DP-3, providers #26: header depth 2 and runtime depth 1 attempt depth 3."""
     runtime = await open_runtime()
     parent = await parent_of(runtime, {"delegation_depth": 2}, AgentOptions(subagent_depth=1))
     before = census(runtime)
@@ -402,7 +414,7 @@ async def test_full_inbox_is_a_fault_of_the_run(open_runtime: Any) -> None:
     """providers 1: after publication nothing is told by rejecting the start."""
     runtime = await open_runtime(max_pending=1)
     root = await runtime.agents.create()
-    runtime.hooks.observe("agent/session-start", lambda notice: _fill(notice.agent))
+    observe(runtime, "agent/session-start", lambda notice: _fill(notice.agent))
     run = await runtime.subagents.start("spawn", SubagentRequest("p", root))
     with pytest.raises(Exception, match="full"):
         await run.result

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import FrozenInstanceError, replace
 from typing import Any
 
@@ -21,6 +22,11 @@ from broodline.messages.options import AgentOptions
 from broodline.messages.payload import Descriptor, ToolFilter
 from broodline.providers.contract import ProviderCapabilities, SubagentRequest
 from broodline.supervision.runtime import Runtime
+
+
+def when_done(reply: Any, callback: Callable[[Any], Any]) -> None:
+    """Have `callback` called with the settled reply, at once."""
+    reply.add_done_callback(callback)
 
 
 async def refused(runtime: Runtime, name: str, request: SubagentRequest) -> BaseException:
@@ -298,7 +304,7 @@ async def test_starts_when_called(open_runtime: Any) -> None:
     root = await runtime.agents.create()
     reply = runtime.subagents.start("spawn", SubagentRequest("p", root))
     done = asyncio.Event()
-    reply.add_done_callback(lambda _reply: done.set())
+    when_done(reply, lambda _reply: done.set())
     await done.wait()
     run = await reply
     await run.dispose()
