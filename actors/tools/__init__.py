@@ -2,6 +2,7 @@
 
 A tool is data and a function; the registry says who sees it; the pipeline runs
 one call, the scheduler the calls of one message. No tool of ours lives here.
+The decorator is ``broodline.tool`` (`decorator.py`); here that name is a module.
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ from .decision import (
     ToolProgressed,
     ToolResulted,
 )
-from .decorator import tool
 from .pipeline import run_call
 from .registry import ToolRegistry, ToolView
 from .scheduler import SchedulerPort, run_calls
@@ -42,5 +42,4 @@ __all__ = [
     "ToolView",
     "run_call",
     "run_calls",
-    "tool",
 ]

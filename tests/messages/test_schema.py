@@ -1,5 +1,9 @@
 """The JSON-schema subset: what a schema may say."""
 
+# Cases are literals of every shape and lambdas, whose parts have no types.
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownVariableType=false, reportUnknownMemberType=false
+
 from __future__ import annotations
 
 from typing import Any

@@ -1,5 +1,9 @@
 """Values against schemas of the subset."""
 
+# Cases are literals of every shape and lambdas, whose parts have no types.
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownVariableType=false, reportUnknownMemberType=false
+
 from __future__ import annotations
 
 from typing import Any

@@ -1,5 +1,9 @@
 """Where bodies run, and for how long."""
 
+# Bodies, hooks and cases are written as lambdas, whose parameters have no types.
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownVariableType=false
+
 from __future__ import annotations
 
 import asyncio

@@ -1,9 +1,14 @@
 """One call, from the arguments to the result."""
 
+# Bodies, hooks and cases are written as lambdas, whose parameters have no types.
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownVariableType=false
+
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -187,9 +192,18 @@ async def test_a_guard_beats_an_allow(
 ) -> None:
     """core 18.9 #207: what a guard denies no pre-execute can allow."""
     order: list[str] = []
+
+    def pre(context: ToolContext) -> Allow:
+        order.append("pre")
+        return Allow()
+
+    def guard(context: ToolContext) -> str:
+        order.append("guard")
+        return "not now"
+
     registry.register(make_tool(execute=lambda *a: order.append("body")))
-    registry.hooks.intercept("tools/pre-execute", lambda c: (order.append("pre"), Allow())[1])
-    registry.guard(lambda context: (order.append("guard"), "not now")[1])
+    registry.hooks.intercept("tools/pre-execute", pre)
+    registry.guard(guard)
     outcome = await run_call(make_call(), registry=registry)
     assert code(outcome) == "DENIED"
     assert shown(outcome) == "Error: tool call denied: not now"
@@ -253,11 +267,11 @@ async def test_the_last_decision_counts(
     """core 10.2: of several pre-execute answers the last that is one decides."""
     registry.register(make_tool())
 
-    async def answer_later(answer: Any) -> Any:
+    async def answer_later(answer: Any, context: ToolContext) -> Any:
         return answer
 
     for answer in answers:
-        registry.hooks.intercept("tools/pre-execute", lambda context, a=answer: answer_later(a))
+        registry.hooks.intercept("tools/pre-execute", partial(answer_later, answer))
     outcome = await run_call(make_call(), registry=registry)
     assert (code(outcome) == "DENIED") is denied
 
@@ -398,7 +412,7 @@ async def test_a_failed_call_gets_no_value(
     assert code(outcome) == "UNKNOWN_TOOL"
 
 
-@pytest.mark.parametrize("answer", [lambda: 1 / 0, lambda: "yes", lambda: Block(3)])  # type: ignore[arg-type]
+@pytest.mark.parametrize("answer", [lambda: 1 / 0, lambda: "yes", lambda: Block(3)])
 async def test_a_broken_post_execute_fails_the_call(
     registry: ToolRegistry, make_tool: MakeTool, make_call: MakeCall, note: Note, answer: Any
 ) -> None:
@@ -440,7 +454,7 @@ async def test_invalid_output(
     fields: Any,
     fault: str,
 ) -> None:
-    """core 18.9 #212: a value outside its schema, no JSON, or not rendered is INVALID_TOOL_OUTPUT."""
+    """core 18.9 #212: a value outside its schema, no JSON, or unrendered is INVALID_TOOL_OUTPUT."""
     registry.register(make_tool(execute=lambda arguments, context: value, **fields))
     outcome = await run_call(make_call(), registry=registry)
     assert code(outcome) == "INVALID_TOOL_OUTPUT"
@@ -546,7 +560,11 @@ async def test_a_pre_aborted_call(
 
 @pytest.mark.parametrize(
     ("answer", "expected"),
-    [(None, "ABORTED_BEFORE_DISPATCH"), (Deny("no"), "DENIED"), ("raise", "ABORTED_BEFORE_DISPATCH")],
+    [
+        (None, "ABORTED_BEFORE_DISPATCH"),
+        (Deny("no"), "DENIED"),
+        ("raise", "ABORTED_BEFORE_DISPATCH"),
+    ],
 )
 async def test_an_abort_during_pre_execute(
     registry: ToolRegistry, make_tool: MakeTool, make_call: MakeCall, answer: Any, expected: str
@@ -602,7 +620,9 @@ async def test_an_abort_during_the_body(
                 raise ToolError("mine", code="MINE")
             case "invalid":
                 return {1}
-        return "done"
+            case _:
+                return "done"
+        return None
 
     registry.register(make_tool(execute=body))
     task = asyncio.create_task(run_call(make_call(), registry=registry, signal=token))
@@ -711,9 +731,7 @@ async def test_the_context_tells_of_the_call(
 
     registry.register(make_tool("outer", outer))
     registry.register(make_tool("inner", inner))
-    await run_call(
-        make_call("outer", '{"a":1}'), registry=registry, signal=token, agent=agent
-    )
+    await run_call(make_call("outer", '{"a":1}'), registry=registry, signal=token, agent=agent)
     first, second = seen
     assert (first.call_id, first.root_call_id, first.name) == ("c1", "c1", "outer")
     assert (first.arguments, first.agent, first.signal) == ({"a": 1}, agent, token)
@@ -765,7 +783,8 @@ async def test_a_wrapper_cannot_cut_the_signal(
     async def body(arguments: Any, context: ToolContext) -> str:
         heard.append(context.signal)
         stopped = asyncio.Event()
-        context.signal.on_cancel(lambda cause: (heard.append(cause), stopped.set()))
+        context.signal.on_cancel(heard.append)
+        context.signal.on_cancel(lambda cause: stopped.set())
         begun.set()
         await stopped.wait()
         return "x"
@@ -815,7 +834,11 @@ async def test_wrappers_stand_around_the_body(
 
         return wrap
 
-    registry.register(make_tool(execute=lambda a, c: (order.append("body"), "x")[1]))
+    async def body(arguments: Any, context: ToolContext) -> str:
+        order.append("body")
+        return "x"
+
+    registry.register(make_tool(execute=body))
     registry.hooks.intercept("tools/execute", wrapper("a"))
     registry.hooks.intercept("tools/execute", wrapper("b"))
     outcome = await run_call(make_call(), registry=registry)

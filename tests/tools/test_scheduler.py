@@ -1,5 +1,9 @@
 """The calls of one message: order, overlap, cancellation, and what a fault leaves."""
 
+# Bodies, hooks and cases are written as lambdas, whose parameters have no types.
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownVariableType=false
+
 from __future__ import annotations
 
 import asyncio
@@ -377,9 +381,7 @@ async def test_a_cancel_while_bodies_overlap(
 
     tools.register(make_tool("failing", failing, concurrency_safe=True))
     batch = calls("safe", "failing", "safe", "safe")
-    task = asyncio.create_task(
-        run_calls(batch, port=port, registry=tools, signal=token, cap=3)
-    )
+    task = asyncio.create_task(run_calls(batch, port=port, registry=tools, signal=token, cap=3))
     await bodies.until("1", "2", "3")
     token.cancel()
     bodies.gate("2").set()
@@ -446,9 +448,10 @@ async def test_a_fault_leaves_no_call_unanswered(
     assert port.results() == ["1", "2", "3", "4"]
     assert port.cited == port.started
     synthetic = [id for id, outcome in port.outcomes.items() if outcome.is_error]
-    assert synthetic == {"call 3": list("1234"), "result 1": list("1234"), "result 2": list("234")}[
-        where
-    ]
+    assert (
+        synthetic
+        == {"call 3": list("1234"), "result 1": list("1234"), "result 2": list("234")}[where]
+    )
     assert port.outcomes["4"].error == ErrorInfo("ToolError", "SCHEDULER_FAULT")
     assert "4" not in bodies.begun
 
