@@ -36,6 +36,7 @@ from .snapshot import SnapshotTrack
 if TYPE_CHECKING:
     from .host import AgentHost
     from .session import Session
+    from .system import ActorSystem
     from .tools.registry import ToolView
     from .turn import Turn
 
@@ -248,6 +249,9 @@ class Agent(EventLoopActor):
             self._followers.append(then)
 
     # What pykka's side needs: content is a follow-up, everything else a signal.
+
+    def _new_urn(self, system: ActorSystem) -> str:
+        return self.id
 
     @staticmethod
     def _create_actor_inbox() -> Any:

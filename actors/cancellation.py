@@ -57,11 +57,15 @@ class CancellationToken:
         Args:
             fn: Called at most once; a failure is logged and harms nobody else.
         """
+        self.follow(fn)
+        return Registration(partial(self._forget, fn))
+
+    def follow(self, fn: Callable[[object], None]) -> None:
+        """The same for a listener that lives as long as the token: it cannot be taken back."""
         self._callbacks.append(fn)
         if self.cancelled:
             # Also takes what another thread added while the token fired.
             self._run_callbacks()
-        return Registration(partial(self._forget, fn))
 
     def raise_if_cancelled(self) -> None:
         """Do nothing while the work may go on.

@@ -38,7 +38,8 @@ async def drive(agent: Agent) -> None:
             token = agent.token
             if token is None:
                 break
-            ended = await _one_turn(agent, token, interrupt)
+            turn = _open(agent, token, interrupt)
+            ended = None if turn is None else await _finish(agent, turn)
             if not _goes_on(agent, token, ended):
                 break
             agent.token = CancellationToken()
@@ -46,10 +47,8 @@ async def drive(agent: Agent) -> None:
         agent.rest()
 
 
-async def _one_turn(
-    agent: Agent, token: CancellationToken, interrupt: Interrupt
-) -> TurnEndReason | None:
-    """Run one turn; None when none was opened."""
+def _open(agent: Agent, token: CancellationToken, interrupt: Interrupt) -> Turn | None:
+    """Log the start of a turn; None when there is nothing to do, or the log refuses."""
     if token.cancelled or not len(agent.inbox):
         return None
     number = agent.session.last_turn + 1
@@ -60,15 +59,12 @@ async def _one_turn(
         return None
     turn = agent.turn = Turn(agent, number, token, interrupt)
     agent.turns += 1
-    registration = token.on_cancel(interrupt.fire)
-    try:
-        return await _close_after(agent, turn)
-    finally:
-        registration.dispose()
-        agent.turn = None
+    token.follow(interrupt.fire)
+    return turn
 
 
-async def _close_after(agent: Agent, turn: Turn) -> TurnEndReason:
+async def _finish(agent: Agent, turn: Turn) -> TurnEndReason:
+    """Run an opened turn and log its end, whatever happens."""
     failure: BaseException | None = None
     try:
         reason = await turn.run()
@@ -81,6 +77,7 @@ async def _close_after(agent: Agent, turn: Turn) -> TurnEndReason:
         reason = end_of(turn, error)
         failure = error if reason.kind == "error" else None
     _close(agent, turn, reason, failure)
+    agent.turn = None
     return reason
 
 

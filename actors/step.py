@@ -41,7 +41,7 @@ async def respond(turn: Turn) -> bool:
     _log_header(turn, config)
     attempt = await _ask(turn, agent.runtime.models.require(config.provider), config)
     content = attempt.assembler.message_content()
-    _log_reply(turn, config, attempt, content)
+    _log_message(turn, config, attempt, content, interrupted=None)
     finish = attempt.assembler.finish
     if finish is not None and finish.kind == "max-tokens":
         turn.ceiling = True
@@ -104,7 +104,7 @@ async def _ask(turn: Turn, model: Model, config: CallConfig) -> Attempt:
         turn.check()
         number += 1
         turn.agent.begin_phase("model")
-        attempt = await _request(turn, model, config)
+        attempt = await read_response(turn, model, _request(turn, config))
         if turn.token.cancelled:
             if attempt.failure is None and attempt.assembler.finish is not None:
                 return attempt
@@ -115,9 +115,9 @@ async def _ask(turn: Turn, model: Model, config: CallConfig) -> Attempt:
         await wait_for_retry(turn, config, attempt.failure, number)
 
 
-async def _request(turn: Turn, model: Model, config: CallConfig) -> Attempt:
+def _request(turn: Turn, config: CallConfig) -> ModelRequest:
     agent, header = turn.agent, turn.agent.header
-    request = ModelRequest(
+    return ModelRequest(
         config,
         turn.session.messages(),
         agent.system_text,
@@ -125,13 +125,6 @@ async def _request(turn: Turn, model: Model, config: CallConfig) -> Attempt:
         agent.id,
         turn.token,
     )
-    return await read_response(turn, model, request)
-
-
-def _log_reply(
-    turn: Turn, config: CallConfig, attempt: Attempt, content: tuple[Block, ...]
-) -> None:
-    _log_message(turn, config, attempt, content, interrupted=None)
 
 
 def _log_interrupted(turn: Turn, config: CallConfig, attempt: Attempt) -> None:

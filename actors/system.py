@@ -89,6 +89,7 @@ class ActorSystem:
         self._thread_id: int | None = None
         self._context = contextvars.Context()
         self._tasks: dict[asyncio.Task[Any], Worker | None] = {}
+        self._forget_task = self._tasks.pop  # one object for all tasks
         self._launches: deque[_Launch] = deque()
         self._dead_letters = 0
         self._lock = threading.Lock()
@@ -284,7 +285,7 @@ class ActorSystem:
             context.run(current_system.set, self)
         task = self.loop.create_task(steps, name=name, context=context)
         self._tasks[task] = worker
-        task.add_done_callback(self._tasks.pop)
+        task.add_done_callback(self._forget_task)
         return task
 
     def tasks(self) -> list[asyncio.Task[Any]]:
