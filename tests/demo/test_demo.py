@@ -281,7 +281,8 @@ def test_without_a_path_the_package_itself_is_surveyed(
     code, out, _ = run(capsys, "demo", "--json")
     document = json.loads(out)
     package = os.path.dirname(os.path.abspath(broodline.__file__))
-    assert (code, document["path"], document["followLinks"]) == (0, package, True)
+    assert (document["problem"], code) == (None, 0)
+    assert (document["path"], document["followLinks"]) == (package, True)
     for fact in ("files", "lines", "folders"):
         command = document["checks"][fact]
         done = subprocess.run(command, shell=True, capture_output=True, text=True)

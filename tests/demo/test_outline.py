@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -65,3 +68,19 @@ def test_too_large_a_source_is_not_parsed(tmp_path: Path) -> None:
     path.write_bytes(b"#" * (MAX_SOURCE + 1) + b"\0")
     with pytest.raises(NotSurveyedError, match="not text"):
         read_outline(str(path))
+
+
+def test_many_threads_may_parse_at_once() -> None:
+    """demo: parsing in several threads gives every file its outline, even if one is held up."""
+    source = ("def f():\n    return [" + "(1, 2), " * 20 + "]\n").encode() * 20
+
+    def collected(phase: str, info: dict[str, int]) -> None:
+        time.sleep(0)  # another thread may go on while a tree is half built
+
+    gc.callbacks.append(collected)
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            found = list(pool.map(outline_of, [source] * 40))
+    finally:
+        gc.callbacks.remove(collected)
+    assert {outline.functions for outline in found} == {20}

@@ -7,6 +7,7 @@ too. Source is parsed, never run.
 from __future__ import annotations
 
 import ast
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -14,6 +15,10 @@ from .passage import chunks_of
 
 MAX_SOURCE = 2 << 20
 """Largest source that is parsed, in bytes: a syntax tree takes some hundred times as much."""
+
+_PARSER = threading.Lock()
+"""One tree is built at a time: CPython 3.11 counts the depth of the tree in progress in one
+place for all threads, and raises SystemError when a garbage collection lets another one in."""
 
 
 class NotParsedError(Exception):
@@ -54,7 +59,8 @@ def read_outline(path: str, check: Callable[[], None] = lambda: None) -> Outline
 def outline_of(source: bytes) -> Outline:
     """The outline of Python source; raises `NotParsedError`."""
     try:
-        tree = ast.parse(source)
+        with _PARSER:
+            tree = ast.parse(source)
     except SyntaxError as error:
         raise NotParsedError(error.msg or "syntax error", error.lineno or 0) from error
     except (ValueError, LookupError) as error:
