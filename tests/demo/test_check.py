@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -90,7 +90,7 @@ def test_large_sources_agree(hand_play: Any, tmp_path: Path) -> None:
 
 
 @contextmanager
-def without_rights() -> Iterator[int | None]:
+def without_rights() -> Generator[int | None]:
     """Be somebody whom permissions bind; yields the user for commands to run as."""
     if os.geteuid() != 0:
         yield None

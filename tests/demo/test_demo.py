@@ -21,6 +21,7 @@ from broodline.survey.board import Board
 from broodline.survey.facts import Facts
 from broodline.survey.folder import Selection
 from broodline.survey.ground import Ground
+from broodline.survey.rules import next_message
 from broodline.survey.survey import Interruption, Order, survey
 
 
@@ -152,7 +153,7 @@ async def test_a_child_whose_model_breaks_is_named(
     for name in ("bad", "good"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "a.txt").write_text("x\n")
-    rules = module.next_message
+    rules = next_message
 
     def sometimes(messages: Any) -> str | list[ToolCall]:
         if '"bad"' in str(messages[0]):
@@ -171,7 +172,11 @@ async def test_an_answer_that_is_no_facts_fails_the_survey(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """demo: a root that answers with anything else is a failed survey, with the reason."""
-    monkeypatch.setattr(module, "next_message", lambda messages: "hello")
+
+    def polite(messages: object) -> str:
+        return "hello"
+
+    monkeypatch.setattr(module, "next_message", polite)
     report = await surveyed(Order(str(tmp_path)))
     assert report.problem.startswith("the root agent did not answer with facts")
 

@@ -269,7 +269,9 @@ def test_a_full_disk_is_told(tmp_path: Path) -> None:
     assert err == "demo: the report could not be written: no space left on device\n"
 
 
-def on_terminal(*arguments: str, interrupt: bool = False, **environment: str) -> tuple[int, str]:
+def on_terminal(
+    *arguments: str, interrupt: bool = False, environment: dict[str, str] | None = None
+) -> tuple[int, str]:
     """Run the command on a terminal of its own: exit code, and all that was written to it."""
     parent, child = pty.openpty()
     process = subprocess.Popen(
@@ -278,7 +280,7 @@ def on_terminal(*arguments: str, interrupt: bool = False, **environment: str) ->
         stdout=child,
         stderr=child,
         start_new_session=True,
-        env=os.environ | {"TERM": "xterm", "COLUMNS": "60", "LINES": "20"} | environment,
+        env=os.environ | {"TERM": "xterm", "COLUMNS": "60", "LINES": "20"} | (environment or {}),
     )
     os.close(child)
     text = b""
@@ -322,7 +324,7 @@ def test_the_tree_can_be_left_out(
     tmp_path: Path, arguments: list[str], environment: dict[str, str]
 ) -> None:
     """demo: --no-live, --quiet and a terminal that cannot move its cursor get no live tree."""
-    code, text = on_terminal(str(tmp_path), *arguments, **environment)
+    code, text = on_terminal(str(tmp_path), *arguments, environment=environment)
     assert code == 0
     assert "\x1b[?25l" not in text
 
@@ -330,5 +332,5 @@ def test_the_tree_can_be_left_out(
 def test_no_color_is_respected(tmp_path: Path) -> None:
     """demo: with NO_COLOR nothing is coloured, on the report or the live tree."""
     (tmp_path / "a").mkdir()
-    _, text = on_terminal(str(tmp_path), NO_COLOR="1")
+    _, text = on_terminal(str(tmp_path), environment={"NO_COLOR": "1"})
     assert "\x1b[3" not in text.replace("\x1b[3m", "")

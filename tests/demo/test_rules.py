@@ -17,11 +17,6 @@ from broodline.survey.rules import CALLS_A_MESSAGE, LABEL_KEPT, NO_TASK, next_me
 from broodline.survey.task import Task
 
 
-def names(calls: object) -> list[str]:
-    assert isinstance(calls, list)
-    return [call.name for call in calls]
-
-
 def test_an_agent_lists_first_then_does_all_else_in_one_message(
     hand_play: Any, tmp_path: Path
 ) -> None:

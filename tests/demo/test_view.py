@@ -136,7 +136,9 @@ def test_large_folders_come_before_small_ones_in_the_outcome() -> None:
 @pytest.mark.parametrize("colour", [True, False])
 def test_a_view_of_many_agents_fits_the_screen(height: int, colour: bool) -> None:
     """demo: with 500 agents the whole view is no higher than the terminal, coloured or not."""
-    board = board_of([(0, "running")] * 250 + [(3, "done")] * 250)
+    shape: Shape = [(0, "running")] * 250
+    ended: Shape = [(3, "done")] * 250
+    board = board_of([*shape, *ended])
     console = Console(
         file=io.StringIO(), width=80, height=height, force_terminal=True, no_color=not colour
     )

@@ -10,7 +10,7 @@ import os
 import signal
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TextIO
@@ -90,7 +90,7 @@ class Errand:
                 return await survey(self.order, self.board, interruption, progress.tick)
 
     @contextmanager
-    def _progress(self) -> Iterator[Progress]:
+    def _progress(self) -> Generator[Progress]:
         title = f"demo: surveying {shown(self.order.root)}, the model is rules"
         console = Console(stderr=True, highlight=False)
         if self.telling.quiet or sys.stderr is None:
@@ -133,7 +133,7 @@ class Errand:
 
 
 @contextmanager
-def _calm() -> Iterator[None]:
+def _calm() -> Generator[None]:
     """Keep apart what parsing other people's sources brings with it.
 
     The parser's warnings are about the code surveyed. And it holds the interpreter

@@ -139,10 +139,11 @@ class Facts:
         """
         try:
             largest = document["largest"]
+            parts: dict[str, Any] = {name: int(document[name]) for name in _COUNTS}
+            parts |= {name: Noted.from_dict(document[name]) for name in _NOTED}
             return cls(
-                **{name: int(document[name]) for name in _COUNTS},
+                **parts,
                 largest=Largest(**largest) if largest else None,
-                **{name: Noted.from_dict(document[name]) for name in _NOTED},
                 skipped={
                     reason: Noted.from_dict(noted) for reason, noted in document["skipped"].items()
                 },

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Protocol, TextIO
 
@@ -97,7 +97,7 @@ class LiveProgress:
 
 
 @contextmanager
-def live_progress(board: Board, console: Console, title: str) -> Iterator[Progress]:
+def live_progress(board: Board, console: Console, title: str) -> Generator[Progress]:
     """Show the live tree on a terminal; at the end it is wiped, to make room for the report."""
     live = Live(
         LiveView(board, title),

@@ -30,7 +30,12 @@ LABEL_KEPT = 60
 """Characters of a folder's path in a child's label; the end is kept."""
 
 _NONE = Noted().to_dict()
-_NO_OUTLINE = {"functions": 0, "undocumented": _NONE, "unparsed": _NONE, "skipped": []}
+_NO_OUTLINE: dict[str, Any] = {
+    "functions": 0,
+    "undocumented": _NONE,
+    "unparsed": _NONE,
+    "skipped": [],
+}
 
 _Key = tuple[str, str]
 """A tool's name and its arguments as JSON: what tells one call from another."""
@@ -141,8 +146,9 @@ def _facts_of(folder: str, files: list[str], values: list[dict[str, Any]]) -> Fa
     for value in values:
         for name, reason in value["skipped"]:
             skipped.setdefault(name, reason)
-    count, find, outline = (*values, _NO_OUTLINE)[:3]
-    missed = dict(count["skipped"])
+    count, find = values[0], values[1]
+    outline = values[2] if len(values) > 2 else _NO_OUTLINE
+    missed: dict[str, str] = dict(count["skipped"])
     text = [name for name in files if name not in missed]
     return Facts(
         files=len(files) - sum(reason == VANISHED for reason in missed.values()),
@@ -189,7 +195,9 @@ def _fail(progress: _Progress, folder: str, reason: str) -> None:
 
 
 def _largest(folder: str, found: dict[str, Any] | None) -> Largest | None:
-    return found and Largest(_join(folder, found["path"]), found["bytes"], found["lines"])
+    if found is None:
+        return None
+    return Largest(_join(folder, found["path"]), found["bytes"], found["lines"])
 
 
 def _noted(folder: str, document: dict[str, Any]) -> Noted:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
 CAUGHT = ("SIGINT", "SIGTERM", "SIGHUP")
 
 
 @contextmanager
-def caught(stop: Callable[[signal.Signals], None]) -> Iterator[None]:
+def caught(stop: Callable[[signal.Signals], None]) -> Generator[None]:
     """Within the block call `stop` on the running loop when such a signal arrives first.
 
     A second one has its default effect at once. A signal that the process was

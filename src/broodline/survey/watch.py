@@ -41,11 +41,14 @@ def watch(runtime: Runtime, board: Board) -> Registration:
         node = board.nodes[notice.agent.id]
         board.ended(node.id, _end_of(node))
 
-    registrations = [
-        runtime.hooks.observe("agent/created", created),
-        runtime.hooks.observe("agent/disposed", disposed),
-    ]
-    return Registration(lambda: [registration.dispose() for registration in registrations])
+    first = runtime.hooks.observe("agent/created", created)
+    second = runtime.hooks.observe("agent/disposed", disposed)
+
+    def undo() -> None:
+        first.dispose()
+        second.dispose()
+
+    return Registration(undo)
 
 
 def _end_of(node: Node) -> State:
