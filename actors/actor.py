@@ -77,7 +77,7 @@ class EventLoopActor(pykka.Actor):
                 "use runtime.start_actor(...) or start it inside `with Runtime()`."
             )
         self.system = system
-        self.actor_urn = system.ids.new("urn")
+        self.actor_urn = self._new_urn(system)
         self.actor_inbox = self._create_actor_inbox()
         self.actor_stopped = cast("threading.Event", StopFlag())
         self._actor_ref = ActorRef(self, system)
@@ -109,6 +109,10 @@ class EventLoopActor(pykka.Actor):
         return cast("ActorRef[Self]", self._actor_ref)
 
     # What pykka asks of a new type of actor.
+
+    def _new_urn(self, system: ActorSystem) -> str:
+        """The name among all actors; a type that has a unique name already gives that."""
+        return system.ids.new("urn")
 
     @staticmethod
     def _create_actor_inbox() -> ActorInbox:
@@ -182,10 +186,15 @@ class EventLoopActor(pykka.Actor):
         """The actor's task: from a message that must be awaited until the mailbox is empty."""
         box = self._box
         following: Pending | None = pending
+        awaited = 0
         try:
             while True:
                 if following is not None:
                     await following
+                    awaited += 1
+                    if awaited % _BATCH == 0:
+                        # A coroutine that never waits does not give way by itself.
+                        await self._pause()
                 elif box.closed or box.rest():
                     return
                 else:
@@ -241,14 +250,18 @@ class EventLoopActor(pykka.Actor):
         return self._contain(cast("Pending", result)) if type(result) is CoroutineType else None
 
     def _handle(self, envelope: Envelope[Any]) -> Pending | None:
+        reply_to = envelope.reply_to
+        if type(reply_to) is Reply and reply_to.done():
+            # The ask was withdrawn.
+            return None
         try:
             response = self._handle_receive(envelope.message)
         except BaseException as error:
             return self._take_failure(envelope, error)
         if type(response) is CoroutineType:
             return self._answer_later(envelope, cast("Pending", response))
-        if envelope.reply_to is not None:
-            answer(envelope.reply_to, response)
+        if reply_to is not None:
+            answer(reply_to, response)
         return None
 
     async def _answer_later(

@@ -141,8 +141,16 @@ class Operation(Reply[T]):
             if cancelled is not self._cause:
                 cancelled.__cause__ = error
             self.fail(cancelled)
-        else:
+        elif isinstance(error, Exception):
             self.fail(error)
+        else:
+            # Whoever waits must not be ended by it.
+            ended = DeliveryError(f"{self} was ended by {error!r}")
+            ended.__cause__ = error
+            self.fail(ended)
+
+    def withdraw(self, error: BaseException, followers: int = 0) -> None:
+        """An operation goes on whoever waits."""
 
     def __await__(self) -> Generator[Any, None, T]:
         if not self._done:

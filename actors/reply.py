@@ -153,7 +153,7 @@ class Reply(pykka.Future[T]):
         Raises:
             queue.Full: It is settled already.
         """
-        if self._hook is None:
+        if self._done or self._hook is None:
             try:
                 del self._open
             except AttributeError:
@@ -219,7 +219,7 @@ class Reply(pykka.Future[T]):
         system = current_system.get()
         worker = None if system is None else system.current_worker()
         if worker is not None:
-            begin_wait(worker, self)
+            self._begin_wait(worker)
         waiter = _Waiter(asyncio.get_running_loop())
         try:
             self.add_done_callback(waiter)
@@ -229,6 +229,29 @@ class Reply(pykka.Future[T]):
                 worker.waits = None
             if not self._done:
                 self._forget(waiter)
+
+    def _begin_wait(self, worker: Worker) -> None:
+        try:
+            begin_wait(worker, self)
+        except DeadlockError as error:
+            # What nobody can wait for must not be done either: it would ask on and on.
+            self.withdraw(error)
+            raise
+
+    def withdraw(self, error: BaseException, followers: int = 0) -> None:
+        """Settle an ask that its only asker gave up, so that it is not handled any more.
+
+        Args:
+            error: What it is settled with.
+            followers: Callbacks that are the asker's own; with more, somebody else waits.
+        """
+        owner = self._owner
+        if len(self._callbacks) > followers or isinstance(owner, tuple):
+            return
+        if isinstance(owner, Reply):
+            owner.withdraw(error, 1)
+        else:
+            self.fail(error)
 
     async def _wait_for_hook(self) -> None:
         system = self._system or current_system.get()
@@ -246,7 +269,7 @@ class Reply(pykka.Future[T]):
             )
         work = current_thread_work.get()
         if work is not None:
-            begin_wait(work, self)
+            self._begin_wait(work)
         gate = threading.Lock()
         gate.acquire()
         callback: Callable[[Any], object] = partial(_open_gate, gate)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from .letterbox import Letterbox
 from .operation import Operation
 from .reply import Reply
+from .watch import WatchedCoroutine
 
 if TYPE_CHECKING:
     from .ref import ActorRef
@@ -56,7 +57,8 @@ class Shutdown:
         return max(self._deadline - self._loop.time(), self._grace)
 
     async def _run_hook(self, close: Callable[[], Coroutine[Any, Any, None]]) -> Exception | None:
-        hook = self._loop.create_task(close(), name="closing hook")
+        steps = WatchedCoroutine(close(), self._system.watch, "closing hook")
+        hook = self._loop.create_task(steps, name="closing hook")
         await asyncio.wait({hook}, timeout=self._remaining())
         if not hook.done():
             self._unstopped.append("closing hook")
@@ -67,9 +69,7 @@ class Shutdown:
         if hook.cancelled():
             return None
         error = hook.exception()
-        if error is not None and not isinstance(error, Exception):
-            return RuntimeError(f"the runtime's closing hook raised {error!r}")
-        return error
+        return error if isinstance(error, Exception) else None
 
     async def _stop_actors(self) -> None:
         """Last started first, each to its end; all at once when one takes too long."""

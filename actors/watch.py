@@ -44,7 +44,7 @@ class StallWatch:
 
 
 class WatchedCoroutine(Coroutine[Any, Any, T]):
-    """A coroutine whose every step is timed.
+    """A coroutine whose every step is timed, and which cannot end the loop.
 
     Args:
         inner: What is run.
@@ -66,6 +66,8 @@ class WatchedCoroutine(Coroutine[Any, Any, T]):
         start = watch.now()
         try:
             return self._send(value)
+        except (KeyboardInterrupt, SystemExit) as error:
+            raise self._contained(error) from error
         finally:
             elapsed = watch.now() - start
             if elapsed > watch.threshold:
@@ -84,10 +86,16 @@ class WatchedCoroutine(Coroutine[Any, Any, T]):
         start = watch.now()
         try:
             return self._inner.throw(error)
+        except (KeyboardInterrupt, SystemExit) as exit_error:
+            raise self._contained(exit_error) from exit_error
         finally:
             elapsed = watch.now() - start
             if elapsed > watch.threshold:
                 watch.report(elapsed, self._culprit)
+
+    def _contained(self, error: BaseException) -> RuntimeError:
+        # A task lets these two out of the loop, and one agent would end them all.
+        return RuntimeError(f"{self._culprit} raised {error!r}")
 
     def close(self) -> None:
         """Close the inner coroutine."""
