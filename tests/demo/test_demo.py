@@ -292,7 +292,7 @@ def test_without_a_path_the_package_itself_is_surveyed(
         command = document["checks"][fact]
         done = subprocess.run(command, shell=True, capture_output=True, text=True)
         assert int(done.stdout) == document["facts"][fact]
-    assert document["facts"]["python_files"] > 100
+    assert document["facts"]["pythonFiles"] > 100
 
 
 def test_an_empty_folder_is_a_report_of_zeros(
@@ -321,3 +321,17 @@ def test_an_unreadable_folder_below_is_reported_and_the_survey_is_ok(
     assert "permission denied: shut" in out
     code, _, err = run(capsys, "demo", str(tmp_path / "shut"))
     assert (code, err.split(": ", 2)[2]) == (1, "the folder cannot be read: permission denied\n")
+
+
+async def test_very_long_paths_fit_an_answer(tmp_path: Path) -> None:
+    """demo: answers that name many paths of the greatest length still reach the root whole."""
+    folder = str(tmp_path)
+    for _ in range(15):
+        folder += "/" + "\x01" * 200
+        os.mkdir(folder)
+    for number in range(12):
+        with open(f"{folder}/{number}.py", "w") as file:
+            file.write("def f(): pass  # TODO\n")
+    report = await surveyed(Order(str(tmp_path)))
+    assert (report.status, report.facts.marks.count) == ("ok", 12)
+    assert len(report.facts.to_json()) > 64 * 1024

@@ -120,7 +120,7 @@ class Facts:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready; `from_dict` reads it back."""
-        document: dict[str, Any] = {name: getattr(self, name) for name in _COUNTS}
+        document: dict[str, Any] = {wire_name(name): getattr(self, name) for name in _COUNTS}
         largest = self.largest
         document["largest"] = largest and largest.to_dict()
         for name in _NOTED:
@@ -139,7 +139,7 @@ class Facts:
         """
         try:
             largest = document["largest"]
-            parts: dict[str, Any] = {name: int(document[name]) for name in _COUNTS}
+            parts: dict[str, Any] = {name: int(document[wire_name(name)]) for name in _COUNTS}
             parts |= {name: Noted.from_dict(document[name]) for name in _NOTED}
             return cls(
                 **parts,
@@ -159,6 +159,12 @@ class Facts:
     def from_json(cls, text: str) -> Facts:
         """Read an agent's answer; raises ValueError if it is none."""
         return cls.from_dict(json.loads(text))
+
+
+def wire_name(name: str) -> str:
+    """What an attribute is called in JSON: ``text_files`` is ``textFiles``."""
+    first, *others = name.split("_")
+    return first + "".join(map(str.capitalize, others))
 
 
 _NOTED = ("undocumented", "marks", "unparsed", "failed")

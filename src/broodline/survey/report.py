@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .check import commands
-from .facts import Facts, Noted, Place
+from .facts import Facts, Noted, Place, wire_name
 from .folder import Selection
 from .name import shown
 from .passage import NOT_TEXT
@@ -95,7 +95,7 @@ class Report:
             "seconds": round(self.seconds, 3),
             "facts": self.facts and self.facts.to_dict(),
             "checks": {
-                name: os.fsencode(command).decode("utf-8", "backslashreplace")
+                wire_name(name): os.fsencode(command).decode("utf-8", "backslashreplace")
                 for name, command in commands(self.root, self.selection).items()
             },
         }

@@ -28,6 +28,9 @@ from .watch import watch
 TICK = 0.1
 """Seconds between two looks at the board."""
 
+ANSWER_LIMIT = 4 << 20
+"""Most bytes of an answer: it holds a few dozen paths, each of which may have some thousand."""
+
 PATIENCE = 5.0
 """Seconds that work in progress may take to stop."""
 
@@ -137,7 +140,10 @@ def _runtime(order: Order, ground: Ground) -> Runtime:
         model=RuleModel(
             lambda conversation: next_message(conversation.messages), latency=order.pace
         ),
-        tools=[*survey_tools(ground), SubagentTool(max_depth=order.depth)],
+        tools=[
+            *survey_tools(ground),
+            SubagentTool(max_depth=order.depth, result_limit=ANSWER_LIMIT),
+        ],
         persona=PERSONA,
         store=PassingStore(),
         tool_parallelism=order.jobs,
