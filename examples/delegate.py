@@ -43,8 +43,8 @@ def coordinate(conversation: Conversation) -> str | list[ToolCall]:
 
 
 async def main() -> None:
-    tools = [word_count, SubagentTool(max_depth=2)]
-    async with Runtime(model=RuleModel(rule), tools=tools) as runtime:
+    model = RuleModel(rule)
+    async with Runtime(model=model, tools=[word_count, SubagentTool(max_depth=2)]) as runtime:
         root = await runtime.agents.create(persona="You coordinate.")
         request = SubagentRequest(prompt="Add up all passages.", parent=root)
         run = await runtime.subagents.start("spawn", request)

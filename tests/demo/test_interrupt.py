@@ -334,3 +334,13 @@ def test_no_color_is_respected(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     _, text = on_terminal(str(tmp_path), environment={"NO_COLOR": "1"})
     assert "\x1b[3" not in text.replace("\x1b[3m", "")
+
+
+def test_forced_colour_draws_no_live_tree_into_a_file(tmp_path: Path) -> None:
+    """demo: a program that wants colours in its log gets no cursor movements and no cut lines."""
+    (tmp_path / ("x" * 200)).mkdir()
+    environment = os.environ | {"FORCE_COLOR": "1", "TTY_COMPATIBLE": "1"}
+    process = start(str(tmp_path), env=environment)
+    out, err = process.communicate(timeout=30)
+    assert "\x1b[?25l" not in err
+    assert "x" * 200 in out

@@ -95,7 +95,7 @@ class Errand:
         console = Console(stderr=True, highlight=False)
         if self.telling.quiet or sys.stderr is None:
             yield Silence()
-        elif self.telling.live and console.is_terminal and not console.is_dumb_terminal:
+        elif self.telling.live and sys.stderr.isatty() and not console.is_dumb_terminal:
             with live_progress(self.board, console, title) as progress:
                 yield progress
         else:

@@ -33,7 +33,9 @@ class Sheet:
     @classmethod
     def of(cls, console: Console) -> Sheet:
         """A terminal is as wide as it is; a file is endless."""
-        return cls(console.width if console.is_terminal else ENDLESS, console.options.ascii_only)
+        # Not `console.is_terminal`: variables of the environment may ask for colour in a file.
+        width = console.width if console.file.isatty() else ENDLESS
+        return cls(width, console.options.ascii_only)
 
 
 def paper(report: Report, board: Board, sheet: Sheet, *, explain: bool) -> Iterator[Text]:
