@@ -251,7 +251,7 @@ class EventLoopActor(pykka.Actor):
 
     def _handle(self, envelope: Envelope[Any]) -> Pending | None:
         reply_to = envelope.reply_to
-        if type(reply_to) is Reply and reply_to.done():
+        if isinstance(reply_to, Reply) and reply_to.done():
             # The ask was withdrawn.
             return None
         try:

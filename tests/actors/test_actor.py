@@ -50,15 +50,15 @@ class Recorder(EventLoopActor):
 class AsyncRecorder(Recorder):
     """The same with async hooks and handler; a message that is an event is awaited."""
 
-    async def on_start(self) -> None:
+    async def on_start(self) -> None:  # type: ignore[override]
         await asyncio.sleep(0)
         self.log.append("start")
 
-    async def on_stop(self) -> None:
+    async def on_stop(self) -> None:  # type: ignore[override]
         await asyncio.sleep(0)
         self.log.append("stop")
 
-    async def on_failure(self, *exc_info: Any) -> None:
+    async def on_failure(self, *exc_info: Any) -> None:  # type: ignore[override]
         await asyncio.sleep(0)
         self.log.append(("failure", exc_info[0], str(exc_info[1]), exc_info[2] is not None))
 
@@ -173,7 +173,7 @@ async def test_start_registers_with_its_own_runtime_only(system: ActorSystem) ->
 @pytest.mark.parametrize("outside", [Recorder.start, Recorder])
 def test_outside_a_runtime_no_actor_can_be_made(outside: Any) -> None:
     """DESIGN 2: SomeActor.start() outside a runtime is a ConfigurationError with the way out."""
-    with pytest.raises(ConfigurationError, match="runtime.start_actor"):
+    with pytest.raises(ConfigurationError, match=r"runtime\.start_actor"):
         outside()
 
 
@@ -262,7 +262,7 @@ async def test_a_failing_on_start_stops_the_actor(
             raise error
 
     class Async(Recorder):
-        async def on_start(self) -> None:
+        async def on_start(self) -> None:  # type: ignore[override]
             await asyncio.sleep(0)
             raise error
 
@@ -326,7 +326,7 @@ async def test_a_failing_on_stop_is_logged_and_the_stop_succeeds(
             raise error
 
     class Async(EventLoopActor):
-        async def on_stop(self) -> None:
+        async def on_stop(self) -> None:  # type: ignore[override]
             await asyncio.sleep(0)
             raise error
 
@@ -373,11 +373,13 @@ async def test_a_failing_on_failure_is_logged(
     """DESIGN 2, pykka A13: on_failure may fail too; it is logged and the actor ends."""
 
     class Plain(Recorder):
-        def on_failure(self, *exc_info: Any) -> Any:
+        def on_failure(  # pyright: ignore[reportIncompatibleMethodOverride]
+            self, *exc_info: Any
+        ) -> Any:
             raise error
 
     class Async(Recorder):
-        async def on_failure(self, *exc_info: Any) -> None:
+        async def on_failure(self, *exc_info: Any) -> None:  # type: ignore[override]
             await asyncio.sleep(0)
             raise error
 
@@ -495,7 +497,7 @@ async def test_the_stop_flag_is_as_much_of_an_event_as_pykka_asks_for(system: Ac
 
 
 async def test_a_bounded_inbox_refuses_what_is_too_much(system: ActorSystem) -> None:
-    """DESIGN 2: with max_inbox a tell raises MailboxFullError, an ask is answered with it."""
+    """DESIGN 2, pykka A20: with max_inbox a tell raises MailboxFullError, an ask answers it."""
 
     class Bounded(AsyncRecorder):
         max_inbox = 2
@@ -521,7 +523,7 @@ async def test_a_bounded_inbox_refuses_what_is_too_much(system: ActorSystem) -> 
 
 
 async def test_a_bound_counts_what_was_taken_but_not_handled(system: ActorSystem) -> None:
-    """DESIGN 2: messages of a batch under way still count against max_inbox."""
+    """DESIGN 2, pykka A20: messages of a batch under way still count against max_inbox."""
 
     class Bounded(AsyncRecorder):
         max_inbox = 3
@@ -543,7 +545,7 @@ async def test_a_bound_counts_what_was_taken_but_not_handled(system: ActorSystem
 
 
 def test_a_bound_holds_against_many_threads(threaded: ActorSystem) -> None:
-    """DESIGN 2: threads that fill a bounded inbox at once get exactly its places."""
+    """DESIGN 2, pykka A20: threads that fill a bounded inbox at once get exactly its places."""
 
     class Bounded(AsyncRecorder):
         max_inbox = 50
@@ -647,7 +649,6 @@ async def test_an_exception_for_an_asker_is_also_logged(
     level: int, system: ActorSystem, caplog: pytest.LogCaptureFixture
 ) -> None:
     """DESIGN 2, pykka A11: what goes back to an asker is logged at info."""
-    with caplog.at_level(level):
-        with pytest.raises(ValueError, match="broken"):
-            await Recorder.start().ask(fail, block=False)
+    with caplog.at_level(level), pytest.raises(ValueError, match="broken"):
+        await Recorder.start().ask(fail, block=False)
     assert "to caller" in caplog.text

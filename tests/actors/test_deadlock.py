@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import threading
 from typing import Any
 
@@ -34,7 +35,7 @@ class Link(EventLoopActor):
 async def chain(length: int, *, closed: bool) -> list[ActorRef[Link]]:
     """Links in a row; with `closed` the last one asks the first."""
     links = [Link.start() for _ in range(length)]
-    pairs = list(zip(links, links[1:], strict=False))
+    pairs = list(itertools.pairwise(links))
     for link, following in [*pairs, *([(links[-1], links[0])] if closed else [])]:
         await link.ask(following, block=False)
     return links

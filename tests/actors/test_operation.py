@@ -485,7 +485,7 @@ async def test_an_actor_waiting_for_an_operation_that_asks_it_is_a_cycle(
 
             return await system.operate(ask_back, name="ask back")
 
-    with pytest.raises(DeadlockError, match="Asking .* -> operation ask back|operation ask back"):
+    with pytest.raises(DeadlockError, match="operation ask back"):
         await Asking.start().ask("go", block=False)
 
 

@@ -115,9 +115,10 @@ async def test_attributes_and_properties_are_replies(system: ActorSystem) -> Non
 
 def test_setting_an_attribute_blocks_until_it_is_set(threaded: ActorSystem) -> None:
     """DESIGN 2, pykka P4: setting sets it, and raises what setting raised."""
-    proxy = Tree.start().proxy()
+    ref = Tree.start()
+    proxy: Any = ref.proxy()
     proxy.height = 3
-    assert proxy.height.get() == 3
+    assert ref.proxy().height.get() == 3
     with pytest.raises(AttributeError):
         proxy.half = 3
 
@@ -125,11 +126,11 @@ def test_setting_an_attribute_blocks_until_it_is_set(threaded: ActorSystem) -> N
 async def test_setting_an_attribute_on_the_loop_is_refused(system: ActorSystem) -> None:
     """DESIGN 2, pykka P4: it would block the loop; the message for it can be sent by hand."""
     ref = Tree.start()
-    proxy = ref.proxy()
+    proxy: Any = ref.proxy()
     with pytest.raises(DeadlockError):
         proxy.height = 3
     await ref.ask(ProxySetAttr(attr_path=("height",), value=3), block=False)
-    assert await proxy.height == 3
+    assert await ref.proxy().height == 3
 
 
 async def test_defer_is_a_tell(system: ActorSystem) -> None:
@@ -263,5 +264,6 @@ async def test_typed_proxies_work(system: ActorSystem) -> None:
 
     from typing import cast
 
-    proxy = cast("Any", TreeProxy(actor_ref=Tree.start()))
-    assert await pykka.ActorProxy(actor_ref=proxy.actor_ref).grow(1) == 11
+    proxy = cast("TreeProxy", Tree.start().proxy())
+    assert await proxy.grow(1) == 11
+    assert await proxy.height == 11

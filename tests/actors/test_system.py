@@ -36,7 +36,7 @@ class Stopping(EventLoopActor):
         super().__init__()
         self.name, self.log, self.gate = name, log, gate
 
-    async def on_stop(self) -> None:
+    async def on_stop(self) -> None:  # type: ignore[override]
         if self.gate is not None:
             await self.gate.wait()
         self.log.append(self.name)
@@ -73,6 +73,18 @@ class Hooked(ActorSystem):
         self.log.append(("close", current_system.get() is self, len(self.actors)))
         if self.fail_close is not None:
             raise self.fail_close
+
+
+async def enter_and_leave(
+    system: ActorSystem, threaded_form: bool, log: list[str] | None = None
+) -> None:
+    """Enter in one of the two forms, start an actor, leave."""
+    if threaded_form:
+        with system:
+            system.start_actor(Stopping, "actor", [] if log is None else log)
+    else:
+        async with system:
+            system.start_actor(Stopping, "actor", [] if log is None else log)
 
 
 async def test_the_running_loop_is_used() -> None:
@@ -200,12 +212,7 @@ async def test_a_failing_open_leaves_nothing_and_is_raised(threaded_form: bool) 
     system = Hooked()
     system.fail_open = ValueError("cannot open")
     with pytest.raises(ValueError, match="cannot open"):
-        if threaded_form:
-            with system:
-                pass
-        else:
-            async with system:
-                pass
+        await enter_and_leave(system, threaded_form)
     assert system.state == "closed"
     assert current_system.get() is None
 
@@ -219,13 +226,8 @@ async def test_a_failing_close_is_raised_after_everything_stopped(
     system = Hooked()
     system.fail_close = error
     log: list[str] = []
-    with pytest.raises((ValueError, RuntimeError), match="drain failed|KeyboardInterrupt"):
-        if threaded_form:
-            with system:
-                system.start_actor(Stopping, "actor", log)
-        else:
-            async with system:
-                system.start_actor(Stopping, "actor", log)
+    with pytest.raises((ValueError, RuntimeError), match=r"drain failed|KeyboardInterrupt"):
+        await enter_and_leave(system, threaded_form, log)
     assert log == ["actor"]
     assert system.actors == {}
 
@@ -395,10 +397,15 @@ async def test_actors_started_while_leaving_are_stopped_too() -> None:
 
 async def test_nothing_is_left_when_the_body_fails() -> None:
     """DESIGN 2: leaving by an exception stops everything and lets the exception through."""
-    with pytest.raises(KeyError):
-        async with ActorSystem() as system:
+    system = ActorSystem()
+
+    async def fail() -> None:
+        async with system:
             Plain.start()
             raise KeyError("body")
+
+    with pytest.raises(KeyError):
+        await fail()
     assert system.actors == {}
 
 
@@ -440,8 +447,12 @@ async def test_call_runs_now_on_the_loop(system: ActorSystem) -> None:
 def test_call_from_a_thread_runs_on_the_loop_in_order(threaded: ActorSystem) -> None:
     """DESIGN 2: from another thread call() has it called on the loop, in order."""
     log: list[tuple[int, int]] = []
+
+    def note(number: int) -> None:
+        log.append((number, threading.get_ident()))
+
     for number in range(10):
-        threaded.call(lambda number=number: log.append((number, threading.get_ident())))
+        threaded.call(note, number)
     loop_thread = threaded.settle_now(threading.get_ident).get(timeout=30)
     assert log == [(number, loop_thread) for number in range(10)]
 
