@@ -17,7 +17,7 @@ from jsonschema import Draft202012Validator, TypeChecker, ValidationError, valid
 
 from .errors import ConfigurationError
 from .lossless import FrozenDict, FrozenList, Link, freeze, path_text, type_name, violations
-from .schema import TYPES, check_schema, has_type, is_object, same_scalar
+from .schema import TYPES, check_schema, has_type, is_object
 
 _DEEPEST = 24
 """Levels of a schema that jsonschema may recurse into, about five Python frames each."""
@@ -119,10 +119,11 @@ def _type_fault(name: str, value: object) -> str | None:
 
 
 def _choice_fault(node: Mapping[str, Any], value: object) -> str | None:
+    """For a value of the node's type, so that no True meets a 1."""
     if "const" in node:  # one of the enum's values, where there is an enum too
-        return None if same_scalar(value, node["const"]) else f" must be {node['const']!a}"
+        return None if value == node["const"] else f" must be {node['const']!a}"
     options = node.get("enum")
-    if options is not None and not any(same_scalar(value, option) for option in options):
+    if options is not None and value not in options:
         return f" must be one of {', '.join(ascii(option) for option in options)}"
     return None
 

@@ -73,8 +73,6 @@ async def _timed(tool: Tool, context: ToolContext, system: Any) -> Any:
                 f"tool {tool.name!a} did not finish within {seconds:g} s", code="TIMEOUT"
             )
             limit.cancel(error)
-            body.cancel()
-            await asyncio.wait((body,))
             raise error
         finally:
             context.signal = outer

@@ -160,8 +160,6 @@ class ToolRun:
                 return
         if self.outcome is None:
             self.outcome = self._guarded()
-        if self.outcome is None and site.signal.cancelled:
-            self._end(aborted(dispatched=False))
 
     async def execute(self) -> None:
         """Run the body, unless an outcome stands; leaves one in every case."""

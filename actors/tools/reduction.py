@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from ...messages.errors import ConfigurationError
 from ...messages.lossless import violations
-from ...messages.schema import SCALARS, has_type, same_scalar
+from ...messages.schema import SCALARS, has_type
 from .tool import compact_json
 
 _PASSED = ("type", "description", "const", "required")
@@ -140,7 +140,7 @@ def _exclusive(one: dict[str, Any], other: dict[str, Any]) -> bool:
         mine, theirs = _options(one), _options(other)
         if mine is None or theirs is None:
             return False
-        return not any(same_scalar(a, b) for a in mine for b in theirs)
+        return not any(option in theirs for option in mine)
     return True
 
 

@@ -186,6 +186,9 @@ def test_a_shared_part_is_no_cycle() -> None:
     shared = {"x": [1]}
     frozen = freeze({"a": shared, "b": [shared, shared]})
     assert frozen == {"a": {"x": [1]}, "b": [{"x": [1]}, {"x": [1]}]}
+    leaf = [1]
+    frozen = freeze([leaf, leaf])
+    assert frozen[0] is frozen[1]
 
 
 def test_sharing_does_not_explode() -> None:

@@ -177,6 +177,15 @@ def test_cycles_are_refused_and_sharing_is_not() -> None:
     assert check_schema(shared) == shared
 
 
+def test_sharing_does_not_explode() -> None:
+    """core 10.4: a part that stands at many places is walked, and reported, once."""
+    schema: dict[str, Any] = {"type": "string", "minLength": 1}
+    for _ in range(60):
+        schema = {"type": "object", "properties": {"a": schema, "b": schema}}
+    (text,) = schema_violations(schema)
+    assert text.endswith(".minLength is not supported")
+
+
 def test_depth_is_no_limit() -> None:
     """core 10.4: the walk uses no call stack."""
     schema: dict[str, Any] = {"type": "integer", "minimum": 1}

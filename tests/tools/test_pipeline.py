@@ -640,6 +640,20 @@ async def test_an_abort_during_the_body(
     assert outcome.value is None
 
 
+async def test_raising_the_cause_is_an_abort(
+    registry: ToolRegistry, make_tool: MakeTool, make_call: MakeCall
+) -> None:
+    """core 10.2: a body that raises the exception its signal fired with was aborted."""
+    token = CancellationToken()
+
+    async def body(arguments: Any, context: ToolContext) -> None:
+        token.cancel(ToolError("closing", code="CLOSING"))
+        context.signal.raise_if_cancelled()
+
+    registry.register(make_tool(execute=body))
+    assert code(await run_call(make_call(), registry=registry, signal=token)) == "ABORTED"
+
+
 async def test_an_abort_during_post_execute(
     registry: ToolRegistry, make_tool: MakeTool, make_call: MakeCall
 ) -> None:
