@@ -41,6 +41,7 @@ MakeTool = Callable[..., Tool]
 MakeCall = Callable[..., ToolCall]
 Shown = Callable[[ToolOutcome], str]
 Note = Callable[[str], UserMessage]
+NONSENSE: Any = 3
 NUMBER = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
 
 
@@ -412,7 +413,7 @@ async def test_a_failed_call_gets_no_value(
     assert code(outcome) == "UNKNOWN_TOOL"
 
 
-@pytest.mark.parametrize("answer", [lambda: 1 / 0, lambda: "yes", lambda: Block(3)])
+@pytest.mark.parametrize("answer", [lambda: 1 / 0, lambda: "yes", lambda: Block(NONSENSE)])
 async def test_a_broken_post_execute_fails_the_call(
     registry: ToolRegistry, make_tool: MakeTool, make_call: MakeCall, note: Note, answer: Any
 ) -> None:
@@ -486,7 +487,7 @@ class Hostile(Exception):
 
 
 class HostileCode(ToolError):
-    code = property(lambda self: 1 / 0)  # type: ignore[assignment]
+    code: Any = property(lambda self: 1 / 0)
 
     def __init__(self) -> None:
         Exception.__init__(self, "sly")
