@@ -201,7 +201,6 @@ class EventLoopActor(pykka.Actor):
                     await self._pause()
                 following = self._work()
         except GeneratorExit:
-            # The loop is going away under a runtime that was never left.
             self.abandon()
             raise
         finally:
@@ -272,6 +271,8 @@ class EventLoopActor(pykka.Actor):
         try:
             value = await response
         except GeneratorExit:
+            # The loop is going away under a runtime that was never left.
+            self.abandon()
             raise
         except BaseException as error:
             _take_back_cancel()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-import inspect
 import logging
 import random
 import threading
@@ -485,8 +484,6 @@ class _Launch:
         if isinstance(self._reply, Operation):
             self._reply.refuse(self._work, error)
         else:
-            if inspect.iscoroutine(self._work):
-                self._work.close()
             self._reply.fail(error)
 
 

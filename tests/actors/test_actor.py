@@ -11,6 +11,7 @@ from typing import Any
 
 import pykka
 import pytest
+from pykka._envelope import Envelope
 
 from broodline.actors.actor import EventLoopActor
 from broodline.actors.context import current_actor, current_system
@@ -455,6 +456,77 @@ async def test_cancelling_an_actors_task_before_its_first_step_answers_the_asker
         await reply
     await until(lambda: "stop" in log)
     assert log == ["start", "up", "stop"]
+
+
+async def test_cancelling_a_busy_actors_task_between_messages_ends_it(
+    system: ActorSystem,
+) -> None:
+    """DESIGN 2, pykka A14: a cancellation that meets no handler still ends the actor in order."""
+
+    class Restless(AsyncRecorder):
+        async def on_receive(self, message: Any) -> Any:
+            self.actor_ref.tell(message)
+
+    log: list[Any] = []
+    ref = Restless.start(log)
+    ref.tell("again")
+    box = ref.actor_inbox
+    assert isinstance(box, Letterbox)
+    await until(lambda: box.task is not None and "start" in log)
+    assert box.task is not None
+    box.task.cancel()
+    await until(lambda: box.closed)
+    assert log == ["start", "stop"]
+
+
+@pytest.mark.parametrize("message", ["fine", fail, cancelled])
+async def test_foreign_futures_are_answered_too(message: Any, system: ActorSystem) -> None:
+    """DESIGN 2: an envelope with another kind of pykka future gets its answer as well."""
+    ref = AsyncRecorder.start()
+    future: pykka.ThreadingFuture[Any] = pykka.ThreadingFuture()
+    settled: pykka.ThreadingFuture[Any] = pykka.ThreadingFuture()
+    settled.set("by somebody else")
+    for asked in (settled, future):
+        ref.actor_inbox.put(Envelope(message, asked))
+        await until(lambda: ref.actor_inbox.empty() and not system.tasks())
+    if message == "fine":
+        assert future.get(timeout=0) == "fine"
+    else:
+        with pytest.raises((ValueError, ActorDeadError)):
+            future.get(timeout=0)
+    assert settled.get(timeout=0) == "by somebody else"
+
+
+def test_an_actor_whose_loop_goes_away_answers_its_askers() -> None:
+    """DESIGN 2: when the loop of a runtime never left drops a task, its asker is answered."""
+    replies: list[Any] = []
+
+    def forget_to_leave() -> None:
+        loop = asyncio.new_event_loop()
+        system = ActorSystem()
+
+        async def enter() -> None:
+            await system.open_here()
+            ref = system.start_actor(AsyncRecorder)
+            replies.append(ref.ask(asyncio.Event(), block=False))
+            replies.append(ref.ask("behind", block=False))
+            box = ref.actor_inbox
+            assert isinstance(box, Letterbox)
+            await until(lambda: box.current is not None)
+            replies.append(box.task)
+
+        loop.run_until_complete(enter())
+        task = replies.pop()
+        task._log_destroy_pending = False
+        task.get_coro().close()
+        loop.close()
+
+    thread = threading.Thread(target=forget_to_leave)
+    thread.start()
+    thread.join()
+    for reply in replies:
+        with pytest.raises(ActorDeadError):
+            reply.get(timeout=30)
 
 
 async def test_on_receive_is_optional(
