@@ -50,8 +50,12 @@ class Birth:
         Raises:
             BaseException: The signal's cause, if the start is no longer wanted.
         """
+        self.signal.raise_if_cancelled()
+        self.enter()
+
+    def enter(self) -> None:
+        """Enter the child in its parent's catalogue, if it is not in it already."""
         if not self._announced:
-            self.signal.raise_if_cancelled()
             self._log("added")
             self._announced = True
 

@@ -24,16 +24,14 @@ class Brood:
 
     Attributes:
         parent: As given.
-        closed: No child can be added any more.
         births: Starts in progress, oldest first.
         runs: Published and not released, oldest first.
     """
 
-    __slots__ = ("_catalog", "_on_end", "births", "closed", "parent", "runs")
+    __slots__ = ("_catalog", "_on_end", "births", "parent", "runs")
 
     def __init__(self, parent: Agent, ended: Callable[[Brood], None]) -> None:
         self.parent = parent
-        self.closed = False
         self.births: dict[Birth, None] = {}
         self.runs: dict[SubagentRun, None] = {}
         self._on_end = ended
@@ -49,7 +47,6 @@ class Brood:
 
     def end(self) -> Awaitable[None] | None:
         """Take back every start and dispose of every child; None when there is none."""
-        self.closed = True
         starts = [birth.operation for birth in self.births if birth.operation is not None]
         for start in starts:
             start.cancel(parent_gone(self.parent.id))

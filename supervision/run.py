@@ -46,6 +46,7 @@ class SubagentRun:
     """
 
     __slots__ = (
+        "_begun",
         "_birth",
         "_child",
         "_disposal",
@@ -73,6 +74,7 @@ class SubagentRun:
         self.parent: Agent = birth.parent
         self.local_agent = child.local_agent
         self.result: Reply[SubagentResult] = Reply(system)
+        self._begun = False
         self._service = service
         self._birth = birth
         self._child = child
@@ -116,6 +118,7 @@ class SubagentRun:
 
     def begin(self, signal: CancellationToken | None) -> None:
         """Emit ``subagent/start``, then let the child work unless it is cancelled already."""
+        self._begun = True
         emit_start(self._service.hooks, self)
         if self.result.done():
             return
@@ -179,10 +182,11 @@ class SubagentRun:
         self._birth.withdraw()
         if isinstance(outcome, BaseException):
             self.result.fail(outcome)
-            emit_end(self._service.hooks, self, None)
         else:
             self.result.settle(outcome)
-            emit_end(self._service.hooks, self, outcome)
+        if self._begun:
+            ended = None if isinstance(outcome, BaseException) else outcome
+            emit_end(self._service.hooks, self, ended)
 
     def _teardown_failed(self, error: BaseException) -> SubagentError:
         return SubagentError(

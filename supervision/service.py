@@ -34,6 +34,7 @@ from .run import SubagentRun
 
 if TYPE_CHECKING:
     from ..actors.agent import Agent
+    from ..actors.cancellation import CancellationToken
     from ..actors.handle import AgentHandle
     from ..actors.operation import Operation
     from .runtime import Runtime
@@ -223,17 +224,15 @@ class SubagentService:
         birth = Birth(self.system.ids.new("session"), resolved, operation)
         brood.births[birth] = None
         try:
-            child = await self._create(provider, birth)
+            run = SubagentRun(self, birth, await self._create(provider, birth))
+            brood.runs[run] = None
+            await self._hand_over(run, birth, operation, request.signal)
         except BaseException:
             birth.withdraw()
             raise
         finally:
             birth.operation = None
             del brood.births[birth]
-        run = SubagentRun(self, birth, child)
-        brood.runs[run] = None
-        if request.signal is None or not request.signal.cancelled:
-            await self._accept(operation, run)
         run.begin(request.signal)
         return run
 
@@ -246,14 +245,23 @@ class SubagentService:
                 f"provider {provider.name!r} returned a {type(spec).__name__}, for which no driver "
                 "is registered; add one with runtime.subagents.register_driver(...)"
             )
-        child = await driver.create(spec, birth)
-        birth.announce()
-        return child
+        return await driver.create(spec, birth)
 
-    async def _accept(self, operation: Operation[SubagentRun], run: SubagentRun) -> None:
-        """The caller takes the run over, unless it has gone: then nothing stays of it."""
+    async def _hand_over(
+        self,
+        run: SubagentRun,
+        birth: Birth,
+        operation: Operation[SubagentRun],
+        signal: CancellationToken | None,
+    ) -> None:
+        """The caller takes the run over, unless it has gone: then nothing stays of it.
+
+        A signal that fired behind the publication is no such case: it cancels the run.
+        """
         try:
-            operation.accept()
+            birth.enter()
+            if signal is None or not signal.cancelled:
+                operation.accept()
         except BaseException:
             disposal = run.dispose()
             while not disposal.done():
@@ -268,13 +276,11 @@ class SubagentService:
     def _admit(self, parent: Agent) -> Brood:
         if self._closed:
             raise _closed_error()
-        brood = self._broods.get(parent.id)
-        if brood is not None and brood.parent is parent and not brood.closed:
-            return brood
-        live = self.system.agents.get(parent.id) is parent and not parent.closing
-        if not live:
+        if parent.closing or self.system.agents.get(parent.id) is not parent:
             raise parent_gone(parent.id)
-        brood = self._broods[parent.id] = Brood(parent, self._brood_ended)
+        brood = self._broods.get(parent.id)
+        if brood is None or brood.parent is not parent:
+            brood = self._broods[parent.id] = Brood(parent, self._brood_ended)
         return brood
 
     def _brood_ended(self, brood: Brood) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
 from typing import Any
@@ -83,7 +84,7 @@ class Stub:
         if isinstance(self.answer, BaseException):
             raise self.answer
         answer: Any = self.answer
-        return await answer(request) if callable(answer) else answer
+        return await answer(request) if inspect.isfunction(answer) else answer
 
 
 @pytest.fixture

@@ -365,6 +365,23 @@ async def test_dispose_before_any_turn(open_runtime: Any) -> None:
     assert len(runtime.agents) == 1
 
 
+async def test_dispose_between_completion_and_reading(open_runtime: Any) -> None:
+    """service OS-15: a run disposed as its child comes to rest keeps the completed answer."""
+    runtime = await open_runtime(ScriptedModel(each=[text("whole")]))
+    root = await runtime.agents.create()
+
+    def end(notice: Any) -> None:
+        if notice.status == "idle":
+            runtime.subagents.runs[0].dispose()
+
+    runtime.hooks.observe("agent/status", end)
+    run = await runtime.subagents.start("spawn", SubagentRequest("p", root))
+    result = await run.result
+    assert (result.stop_reason, result.text) == ("completed", "whole")
+    await run.dispose()
+    assert len(runtime.agents) == 1
+
+
 async def test_dispose_after_completion(open_runtime: Any) -> None:
     """providers 2.7: disposing a finished run changes no result and is done at once."""
     runtime = await open_runtime()

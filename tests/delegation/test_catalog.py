@@ -57,6 +57,7 @@ def test_incremental() -> None:
     assert fold.next_seq == 2
     assert fold.advance(events[1:]) == subagent_catalog(HEADER, events)
     assert fold.advance([]) == subagent_catalog(HEADER, events)
+    assert fold.advance(events[:1]) == subagent_catalog(HEADER, events)
 
 
 def test_wire_form() -> None:

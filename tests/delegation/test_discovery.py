@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from importlib.metadata import EntryPoint
+from typing import Any
 
 import pytest
 
@@ -15,11 +16,17 @@ def entry(name: str, value: str) -> EntryPoint:
     return EntryPoint(name, value, GROUP)
 
 
+class Named(EntryPoint):
+    """Makes a spawn provider of the entry's own name."""
+
+    def load(self) -> Any:
+        return lambda: SpawnProvider(name=self.name)
+
+
 def test_discovers_in_order_of_names() -> None:
     """DESIGN 4: every declared provider is made, in an order that no installer decides."""
-    good = "broodline.providers.spawn:SpawnProvider"
-    found = discover([entry("b", good), entry("a", good)])
-    assert [type(provider) for provider in found] == [SpawnProvider, SpawnProvider]
+    found = discover([Named(name, "x:y", GROUP) for name in ("b", "c", "a")])
+    assert [provider.name for provider in found] == ["a", "b", "c"]
 
 
 @pytest.mark.parametrize(

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from broodline.actors.cancellation import CancellationToken
 from broodline.actors.models import ScriptedModel, fail, text
 from broodline.messages.content import Text
-from broodline.messages.errors import ConfigurationError
+from broodline.messages.errors import ConfigurationError, OperationCancelledError
 from broodline.messages.payload import AbortCause, ToolFilter
 from broodline.messages.result import SubagentResult
 from broodline.providers.contract import SubagentRequest
@@ -40,6 +42,7 @@ class RemoteChild:
         self.outcome = outcome
         self.done: Any = None
         self.cancelled: list[AbortCause] = []
+        self.cancelled_in: list[int] = []
         self.released = 0
 
     def begin(self, done: Any) -> None:
@@ -49,6 +52,7 @@ class RemoteChild:
 
     def cancel(self, cause: AbortCause) -> None:
         self.cancelled.append(cause)
+        self.cancelled_in.append(threading.get_ident())
 
     def release(self) -> None:
         self.released += 1
@@ -58,8 +62,10 @@ class RemoteDriver:
     def __init__(self, *outcomes: Any) -> None:
         self.outcomes = list(outcomes)
         self.children: list[RemoteChild] = []
+        self.on_create: Callable[[], object] = int
 
     async def create(self, _spec: Any, _birth: Any) -> RemoteChild:
+        self.on_create()
         self.children.append(RemoteChild(self.outcomes.pop(0) if self.outcomes else None))
         return self.children[-1]
 
@@ -331,8 +337,6 @@ async def test_no_driver(open_runtime: Any, stub: Any, census: Any) -> None:
 
 async def test_own_kind_of_child(open_runtime: Any, stub: Any) -> None:
     """DESIGN 4: a new kind of child is a spec type with a driver; cancel and release reach it."""
-    from broodline.actors.cancellation import CancellationToken
-
     runtime = await open_runtime()
     root = await runtime.agents.create()
     driver = RemoteDriver()
@@ -363,3 +367,102 @@ async def test_child_that_never_answers(open_runtime: Any, stub: Any) -> None:
     run = await runtime.subagents.start("stub", SubagentRequest("p", root))
     await run.dispose()
     assert (await run.result).stop_reason == "aborted"
+
+
+async def remote(open_runtime: Any, stub: Any) -> tuple[Any, Any, RemoteDriver]:
+    """A runtime, a root, and the driver of what ``stub`` makes."""
+    runtime = await open_runtime()
+    driver = RemoteDriver()
+    runtime.subagents.register_driver(RemoteSpec, driver)
+    runtime.subagents.register(stub(RemoteSpec()))
+    return runtime, await runtime.agents.create(), driver
+
+
+async def test_disposed_in_the_start_edge(open_runtime: Any, stub: Any) -> None:
+    """service 5: a child that is released in its start edge is never told to begin."""
+    runtime, root, driver = await remote(open_runtime, stub)
+    observe(runtime, "subagent/start", lambda _n: runtime.subagents.runs[0].dispose())
+    run = await runtime.subagents.start("stub", SubagentRequest("p", root))
+    assert driver.children[0].done is None
+    assert driver.children[0].released == 1
+    assert (await run.result).stop_reason == "aborted"
+
+
+async def test_signal_behind_a_remote_publication(open_runtime: Any, stub: Any) -> None:
+    """providers #17: fired while a driver publishes, the run is fulfilled, aborted, not begun."""
+    runtime, root, driver = await remote(open_runtime, stub)
+    token = CancellationToken()
+    driver.on_create = token.cancel
+    run = await runtime.subagents.start("stub", SubagentRequest("p", root, signal=token))
+    assert (await run.result).stop_reason == "aborted"
+    assert driver.children[0].done is None
+    await run.dispose()
+
+
+async def test_cancel_reaches_the_loop(open_runtime: Any, stub: Any) -> None:
+    """DESIGN 2: a child is cancelled on the loop, whichever thread fires the signal."""
+    runtime, root, driver = await remote(open_runtime, stub)
+    token = CancellationToken()
+    run = await runtime.subagents.start("stub", SubagentRequest("p", root, signal=token))
+    thread = threading.Thread(target=token.cancel)
+    thread.start()
+    thread.join()
+    (child,) = driver.children
+    while not child.cancelled:
+        await asyncio.sleep(0)
+    assert child.cancelled_in == [threading.get_ident()]
+    await run.dispose()
+
+
+async def test_deaf_provider(open_runtime: Any, stub: Any) -> None:
+    """providers 1: a provider that swallows its cancellation gets no child made."""
+    runtime, root, driver = await remote(open_runtime, stub)
+    asked = asyncio.Event()
+
+    async def deaf(_request: Any) -> object:
+        asked.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            pass
+        return RemoteSpec()
+
+    runtime.subagents.get("stub").answer = deaf
+    token = CancellationToken()
+    reply = runtime.subagents.start("stub", SubagentRequest("p", root, signal=token))
+    await asked.wait()
+    token.cancel(KeyError("off"))
+    with pytest.raises(KeyError):
+        await reply
+    assert driver.children == []
+
+
+async def test_unlogged_child(open_runtime: Any, stub: Any, ledger: Any) -> None:
+    """DESIGN 5 catalogue: a remote child its parent's log refuses is released, without edges."""
+    runtime, root, driver = await remote(open_runtime, stub)
+    told = ledger(runtime, "subagent/start", "subagent/end")
+
+    def refuse(_event: Any) -> None:
+        raise OSError("disk full")
+
+    check = root.agent.session.add_check(refuse)
+    with pytest.raises(OSError, match="disk full"):
+        await runtime.subagents.start("stub", SubagentRequest("p", root))
+    check.dispose()
+    assert driver.children[0].released == 1
+    assert told.said == []
+    assert runtime.subagents.runs == ()
+
+
+async def test_waiter_gone_at_publication(open_runtime: Any, stub: Any, ledger: Any) -> None:
+    """DESIGN 2: a start whose caller went away as it was published leaves no child and no edges."""
+    runtime, root, driver = await remote(open_runtime, stub)
+    told = ledger(runtime, "subagent/start", "subagent/end")
+    replies: list[Any] = []
+    driver.on_create = lambda: replies[0].cancel()
+    replies.append(runtime.subagents.start("stub", SubagentRequest("p", root)))
+    with pytest.raises(OperationCancelledError):
+        await replies[0]
+    assert driver.children[0].released == 1
+    assert told.said == []
+    assert runtime.subagents.catalog(root) == ()

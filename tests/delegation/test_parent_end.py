@@ -149,6 +149,67 @@ async def test_parent_ends_at_publication(open_runtime: Any, ledger: Any, census
     assert census(runtime) == (0, 0, 0)
 
 
+async def test_end_waits_for_what_is_taken_back(open_runtime: Any, stub: Any) -> None:
+    """service 28 (3), providers 1: a parent is not gone before its starts are cleaned up."""
+    runtime = await open_runtime()
+    root = await runtime.agents.create()
+    asked, cleaning, gate = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def careful(_request: Any) -> object:
+        asked.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            cleaning.set()
+            await gate.wait()
+        return InProcessSpec()
+
+    runtime.subagents.register(stub(careful))
+    reply = runtime.subagents.start("stub", SubagentRequest("p", root))
+    await asked.wait()
+    end = root.dispose()
+    await cleaning.wait()
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert not end.done()
+    gate.set()
+    await end
+    assert isinstance(reply.error(), SubagentError)
+
+
+async def test_start_while_the_parent_ends(open_runtime: Any, stub: Any) -> None:
+    """service 28 (4): once a parent's end has begun, no provider is asked for it any more."""
+    runtime = await open_runtime()
+    root = await runtime.agents.create()
+    provider = stub()
+    runtime.subagents.register(provider)
+    gate = asyncio.Event()
+    root.agent.scope.add_cleanup(gate.wait)
+    end = root.dispose()
+    await asyncio.sleep(0)
+    with pytest.raises(SubagentError) as caught:
+        await runtime.subagents.start("stub", SubagentRequest("p", root))
+    assert caught.value.code == "UNAUTHORIZED"
+    assert provider.requests == []
+    gate.set()
+    await end
+
+
+async def test_nothing_is_kept_of_a_parent(open_runtime: Any) -> None:
+    """DESIGN 2: the service forgets a parent with its end, with running children or without."""
+    runtime = await open_runtime(forever())
+    for children in range(3):
+        root = await runtime.agents.create()
+        for _ in range(children):
+            await runtime.subagents.start("spawn", SubagentRequest("p", root))
+        await root.dispose()
+    finished = await runtime.agents.create()
+    run = await runtime.subagents.start("spawn", SubagentRequest("p", finished))
+    await run.dispose()
+    await finished.dispose()
+    assert runtime.subagents._broods == {}
+
+
 async def test_failing_child_release(open_runtime: Any, census: Any) -> None:
     """DESIGN 4 disposal, 8: the failures of children come in a group, and the parent is gone."""
     runtime = await open_runtime()

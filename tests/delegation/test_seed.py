@@ -78,6 +78,7 @@ async def test_empty_seed(open_runtime: Any, stub: Any) -> None:
     runtime.subagents.register(stub(InProcessSpec(())))
     run = await runtime.subagents.start("stub", SubagentRequest("p", root))
     assert run.local_agent.session.header.seed_length is None
+    assert "session/end-seed" not in [event.type for event in run.local_agent.session.events]
     await run.dispose()
 
 

@@ -164,6 +164,7 @@ async def test_undeclared_arguments(open_runtime: Any) -> None:
 async def test_follows_its_provider(open_runtime: Any) -> None:
     """providers #153: the tool comes and goes with its provider, and its wording follows."""
     runtime = await open_runtime(tools=[SubagentTool(provider="late")])
+    runtime.subagents.register(SpawnProvider(name="early"))
     assert runtime.tools.view(None).names == ()
     registration = runtime.subagents.register(SpawnProvider(name="late"))
     fresh = runtime.tools.view(None).get("subagent").description
