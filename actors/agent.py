@@ -12,9 +12,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
-from pykka._envelope import Envelope
-from pykka.messages import _ActorStop  # pyright: ignore[reportPrivateUsage]
-
 from ..messages.content import ContentLike, content_of
 from ..messages.errors import ActorDeadError, SessionError
 from ..messages.lossless import freeze
@@ -25,11 +22,9 @@ from .actor import EventLoopActor
 from .cancellation import CancellationToken
 from .driver import closed_log_error, drive
 from .inbox import Change, Inbox
-from .letterbox import answer, answer_error
 from .notice import InboxDequeued, InboxDiscarded, InboxEnqueued, StatusChanged
 from .postbox import AgentMailbox
 from .registration import Registration
-from .reply import Reply
 from .scope import Scope
 from .snapshot import SnapshotTrack
 
@@ -260,34 +255,11 @@ class Agent(EventLoopActor):
     def _start_actor_loop(self) -> None:
         """An agent has no loop of its own: a wake starts its driver."""
 
-    def receive(self, envelope: Envelope[Any]) -> None:
-        """Take in what was sent through the agent's `ActorRef`. Loop only."""
-        reply_to = envelope.reply_to
-        message = envelope.message
-        if isinstance(message, _ActorStop):
-            self._stop_for(reply_to)
-            return
-        try:
-            value = self._handle_receive(message)
-        except Exception as error:
-            if reply_to is None:
-                self.runtime.logger.exception("agent %s refused a message", self.id)
-            else:
-                answer_error(reply_to, error)
-            return
-        if reply_to is not None:
-            answer(reply_to, value)
-
     def on_receive(self, message: Any) -> MessageId:
         """Queue what was told or asked as a follow-up; the answer is the message's id."""
         if isinstance(message, UserMessage):
             return self.deliver(message, "next-turn", waking=True)
         return self.followup(message)
-
-    def _stop_for(self, reply_to: Any) -> None:
-        ended = self.runtime.agents.dispose(self)
-        if reply_to is not None:
-            ended.add_done_callback(partial(_pass_on, reply_to))
 
     # What the driver and the registry use.
 
@@ -417,14 +389,6 @@ class Agent(EventLoopActor):
 def _resolve(waiter: asyncio.Future[None]) -> None:
     if not waiter.done():
         waiter.set_result(None)
-
-
-def _pass_on(reply_to: Any, ended: Reply[None]) -> None:
-    error = ended.error()
-    if error is None:
-        answer(reply_to, None)
-    else:
-        answer_error(reply_to, error)
 
 
 _EVENTS: dict[Change, str] = {

@@ -7,15 +7,18 @@ attribute access, method calls through a proxy) overtake what is pending.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from pykka._envelope import Envelope
+from pykka.messages import _ActorStop  # pyright: ignore[reportPrivateUsage]
 
 from ..messages.errors import ActorDeadError
-from .letterbox import answer_error
+from .letterbox import answer, answer_error
 
 if TYPE_CHECKING:
     from .agent import Agent
+    from .reply import Reply
 
 
 class AgentMailbox:
@@ -34,7 +37,7 @@ class AgentMailbox:
         """Hand an envelope to the agent; never blocks."""
         agent = self._agent
         if agent is not None:
-            agent.runtime.call(agent.receive, envelope)
+            agent.runtime.call(_receive, agent, envelope)
         elif envelope.reply_to is not None:
             answer_error(envelope.reply_to, ActorDeadError("the agent is disposed"))
 
@@ -53,3 +56,35 @@ class AgentMailbox:
     def empty(self) -> bool:
         """Whether nothing is pending in the agent's inbox."""
         return self._agent is None or not len(self._agent.inbox)
+
+
+def _receive(agent: Agent, envelope: Envelope[Any]) -> None:
+    """Take in what was sent through the agent's `ActorRef`. Loop only."""
+    reply_to = envelope.reply_to
+    if isinstance(envelope.message, _ActorStop):
+        _stop(agent, reply_to)
+        return
+    try:
+        value = agent._handle_receive(envelope.message)
+    except Exception as error:
+        if reply_to is None:
+            agent.runtime.logger.exception("agent %s refused a message", agent.id)
+        else:
+            answer_error(reply_to, error)
+        return
+    if reply_to is not None:
+        answer(reply_to, value)
+
+
+def _stop(agent: Agent, reply_to: Any) -> None:
+    ended = agent.runtime.agents.dispose(agent)
+    if reply_to is not None:
+        ended.add_done_callback(partial(_pass_on, reply_to))
+
+
+def _pass_on(reply_to: Any, ended: Reply[None]) -> None:
+    error = ended.error()
+    if error is None:
+        answer(reply_to, None)
+    else:
+        answer_error(reply_to, error)
