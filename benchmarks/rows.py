@@ -70,7 +70,7 @@ async def waiting_turns(scale: Scale) -> Sample:
             for agent in agents:
                 agent.followup("Go.")
             for agent in agents:
-                await agent.when_idle()
+                await agent.agent.when_idle()
     return watch.per(1)
 
 
