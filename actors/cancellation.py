@@ -8,6 +8,7 @@ from functools import partial
 
 from ..messages.errors import OperationCancelledError
 from .registration import Registration
+from .stray import is_stray
 
 logger = logging.getLogger("broodline.actors")
 
@@ -97,7 +98,9 @@ class CancellationToken:
                 return
             try:
                 fn(self.cause)
-            except Exception:
+            except BaseException as error:
+                if not is_stray(error, None):
+                    raise
                 logger.exception("A cancellation callback failed: %r", fn)
 
     def __repr__(self) -> str:

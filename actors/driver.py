@@ -17,6 +17,7 @@ from .cancellation import CancellationToken
 from .context import current_actor
 from .interrupt import Interrupt
 from .notice import AgentFailed
+from .stray import as_exception, is_stray
 from .turn import Turn, end_of
 
 if TYPE_CHECKING:
@@ -54,8 +55,10 @@ def _open(agent: Agent, token: CancellationToken, interrupt: Interrupt) -> Turn 
     number = agent.session.last_turn + 1
     try:
         agent.session.append(TurnStart(number))
-    except Exception as error:
-        _report(agent, number, None, error)
+    except BaseException as error:
+        if not is_stray(error, None):
+            raise
+        _report(agent, number, None, as_exception(error))
         return None
     turn = agent.turn = Turn(agent, number, token, interrupt)
     agent.turns += 1
@@ -65,35 +68,41 @@ def _open(agent: Agent, token: CancellationToken, interrupt: Interrupt) -> Turn 
 
 async def _finish(agent: Agent, turn: Turn) -> TurnEndReason:
     """Run an opened turn and log its end, whatever happens."""
-    failure: BaseException | None = None
+    failure: Exception | None = None
     try:
         reason = await turn.run()
-    except asyncio.CancelledError as error:
-        # The loop itself is going down; the log must not keep an open turn.
-        turn.token.cancel(AbortCause("disposed"))
-        _close(agent, turn, end_of(turn, error), None)
-        raise
-    except Exception as error:
-        reason = end_of(turn, error)
-        failure = error if reason.kind == "error" else None
+    except BaseException as error:
+        if not is_stray(error, turn.interrupt.task):
+            # The loop itself is going down; the log must not keep an open turn.
+            turn.token.cancel(AbortCause("disposed"))
+            _close(agent, turn, end_of(turn, error), None)
+            raise
+        failure = as_exception(error)
+        reason = end_of(turn, failure)
+        if reason.kind != "error":
+            failure = None
     _close(agent, turn, reason, failure)
     agent.turn = None
     return reason
 
 
-def _close(agent: Agent, turn: Turn, reason: TurnEndReason, failure: BaseException | None) -> None:
+def _close(agent: Agent, turn: Turn, reason: TurnEndReason, failure: Exception | None) -> None:
+    if agent.turn is not turn:
+        return  # it was let go of, and its log closed without it
     try:
         turn.close_step()
         agent.session.append(TurnEnd(turn.number, reason))
-    except Exception as error:
+    except BaseException as error:
+        if not is_stray(error, None):
+            raise
         # The log has a turn that nobody can close: no further turn may follow it.
-        agent.fault = error
-        failure = failure or error
+        agent.fault = as_exception(error)
+        failure = failure or agent.fault
     if failure is not None:
         _report(agent, turn.number, turn.step or None, failure)
 
 
-def _report(agent: Agent, turn: int, step: int | None, error: BaseException) -> None:
+def _report(agent: Agent, turn: int, step: int | None, error: Exception) -> None:
     agent.runtime.logger.info("turn %d of agent %s failed: %s", turn, agent.id, error)
     notice = AgentFailed(agent, turn, step, error)
     agent.runtime.hooks.emit("agent/error", notice, scope=agent.scope)

@@ -18,6 +18,7 @@ from typing import Any, TypeAlias
 
 from .registration import Registration
 from .scope import Scope, register_in
+from .stray import as_exception, is_stray
 
 ListenerFunction: TypeAlias = Callable[[Any], Any]
 Spawn: TypeAlias = Callable[[Coroutine[Any, Any, None]], object]
@@ -196,9 +197,11 @@ class Hooks:
         """Call one observer; its failure is logged, or returned when not `contained`."""
         try:
             result = listener.function(payload)
-        except Exception as error:
+        except BaseException as error:
+            if not is_stray(error, None):
+                raise
             if not contained:
-                return error
+                return as_exception(error)
             self._report(event, listener.function, error)
             return None
         if result is not None and inspect.isawaitable(result):
@@ -220,10 +223,12 @@ class Hooks:
     ) -> None:
         try:
             await result
-        except Exception as error:
+        except BaseException as error:
+            if not is_stray(error, asyncio.current_task()):
+                raise
             self._report(event, function, error)
 
-    def _report(self, event: str, function: ListenerFunction, error: Exception) -> None:
+    def _report(self, event: str, function: ListenerFunction, error: BaseException) -> None:
         name = getattr(function, "__qualname__", None) or type(function).__qualname__
         self._logger.error(
             "observer %s of %r failed; the work it was told of goes on", name, event, exc_info=error

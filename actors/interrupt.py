@@ -11,6 +11,8 @@ import asyncio
 from collections.abc import Awaitable
 from typing import TypeVar
 
+from .stray import is_stray
+
 T = TypeVar("T")
 
 
@@ -18,20 +20,19 @@ class Interrupted(Exception):
     """The wait was cut short by `Interrupt.fire`."""
 
 
-class LeakedCancellation(Exception):
-    """What was awaited raised a cancellation that nobody had asked this task for."""
-
-
 class Interrupt:
     """Cancels its task while, and only while, that sits in `wait`.
 
     Loop only. `fire` may be called at any time and any number of times.
+
+    Attributes:
+        task: As given.
     """
 
-    __slots__ = ("_armed", "_fired", "_task")
+    __slots__ = ("_armed", "_fired", "task")
 
     def __init__(self, task: asyncio.Task[object]) -> None:
-        self._task = task
+        self.task = task
         self._armed = False
         self._fired = False
 
@@ -39,29 +40,26 @@ class Interrupt:
         """Cut the current wait short; outside of one this does nothing."""
         if self._armed and not self._fired:
             self._fired = True
-            self._task.cancel()
+            self.task.cancel()
 
     async def wait(self, awaitable: Awaitable[T]) -> T:
         """Await something that `fire` may cut short.
 
         Raises:
             Interrupted: If it was.
-        LeakedCancellation: If the awaitable cancelled itself.
-            asyncio.CancelledError: If somebody else cancelled the task.
+            asyncio.CancelledError: If somebody else cancelled the task, or what was
+                awaited let a cancellation of its own escape; `is_stray` tells.
         """
         self._armed = True
         try:
             value = await awaitable
-        except asyncio.CancelledError as error:
-            if self._fired:
-                await self._absorb()
-                raise Interrupted from None
-            if not self._task.cancelling():
-                # Nobody cancelled this task: what was awaited leaked one of its own.
-                raise LeakedCancellation from error
-            raise
-        except Exception:
-            if self._fired:
+        except asyncio.CancelledError:
+            if not self._fired:
+                raise
+            await self._absorb()
+            raise Interrupted from None
+        except BaseException as error:
+            if self._fired and is_stray(error, self.task):
                 await self._absorb()
             raise
         finally:
@@ -72,11 +70,13 @@ class Interrupt:
 
     async def _absorb(self) -> None:
         # A cancellation asked for by the task itself while it ran is still to
-        # be delivered: it must not strike a later, uninterruptible wait.
+        # be delivered: it must not strike a later, uninterruptible wait. Nor may
+        # one by somebody else get lost that came together with ours.
         self._armed = self._fired = False
-        self._task.uncancel()
+        left = self.task.uncancel()
         try:
             await asyncio.sleep(0)
         except asyncio.CancelledError:
-            if self._task.cancelling():
-                raise
+            left = self.task.cancelling()
+        if left:
+            raise asyncio.CancelledError

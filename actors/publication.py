@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 import logging
-from asyncio import CancelledError
+from asyncio import current_task
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 
 from ..messages.event import Event
 from .registration import Registration
+from .stray import is_stray
 
 Observer: TypeAlias = Callable[[Event], Any]
 Spawn: TypeAlias = Callable[[Coroutine[Any, Any, None]], object]
@@ -80,7 +81,9 @@ class Publication:
                 continue
             try:
                 result = observer(event)
-            except (Exception, CancelledError) as error:
+            except BaseException as error:
+                if not is_stray(error, None):
+                    raise
                 self._report(observer, event, error)
                 continue
             if result is not None and inspect.isawaitable(result):
@@ -106,7 +109,9 @@ class Publication:
     async def _contain(self, observer: Observer, event: Event, result: Awaitable[Any]) -> None:
         try:
             await result
-        except Exception as error:
+        except BaseException as error:
+            if not is_stray(error, current_task()):
+                raise
             self._report(observer, event, error)
 
     def _report(self, observer: Observer, event: Event, error: BaseException) -> None:

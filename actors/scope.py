@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 
 from ..messages.errors import ConfigurationError, DeadlockError, OperationCancelledError
 from .registration import Registration
+from .stray import as_exception, is_stray
 
 Cleanup: TypeAlias = Callable[[], Any]
 """Plain or async, without arguments; what it returns is ignored."""
@@ -203,8 +204,10 @@ class Scope:
     def _run(self, cleanup: Cleanup) -> None:
         try:
             result = cleanup()
-        except Exception as error:  # every cleanup gets its turn
-            self._failed(error)
+        except BaseException as error:  # every cleanup gets its turn
+            if not is_stray(error, None):
+                raise
+            self._failed(as_exception(error))
             return
         if result is not None and inspect.isawaitable(result):
             self._pending = result
@@ -216,8 +219,10 @@ class Scope:
             except asyncio.CancelledError as error:
                 # Even a loop that is shutting down gives the other cleanups their turn.
                 self._failed(OperationCancelledError(error))
-            except Exception as error:
-                self._failed(error)
+            except BaseException as error:
+                if not is_stray(error, asyncio.current_task()):
+                    raise
+                self._failed(as_exception(error))
             self._pending = None
             self._sweep()
 

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import logging
-from collections.abc import AsyncIterator, Callable
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterable, AsyncIterator, Callable
+from typing import TYPE_CHECKING, cast
 
 from ..messages.chunk import Chunk, Finish, ModelFailure, ReasoningDelta, TextDelta, ToolCallDelta
 from ..messages.errors import ModelError
+from ..messages.lossless import type_name
 from ..messages.payload import ChunkReceived
 from ..messages.request import ModelRequest
-from .interrupt import Interrupt, Interrupted, LeakedCancellation
+from .interrupt import Interrupt, Interrupted
 from .models.assembler import Assembler
-from .models.failure import failure_of
+from .models.failure import failure_of, malformed
 from .models.grammar import StreamGrammar
 from .models.protocol import Model
+from .stray import is_stray
 
 if TYPE_CHECKING:
     from .turn import Turn
@@ -104,9 +107,21 @@ async def read_response(turn: Turn, model: Model, request: ModelRequest) -> Atte
 
 def _open(model: Model, request: ModelRequest) -> AsyncIterator[Chunk]:
     try:
-        return model.stream(request).__aiter__()
-    except Exception as error:
+        return _iterator_of(model.stream(request))
+    except BaseException as error:
+        if not is_stray(error, None):
+            raise
         raise _ModelRaised(error) from error
+
+
+def _iterator_of(stream: object) -> AsyncIterator[Chunk]:
+    if isinstance(stream, AsyncIterable):
+        return cast("AsyncIterable[Chunk]", stream).__aiter__()
+    if inspect.iscoroutine(stream):
+        stream.close()
+    raise malformed(
+        f"stream() gave a {type_name(stream)}; write it as an async generator, with yield"
+    )
 
 
 async def _take_in(
@@ -122,9 +137,9 @@ async def _take_in(
             return
         except Interrupted:
             raise
-        except LeakedCancellation as leak:
-            raise _ModelRaised(leak.__cause__ or leak) from leak
-        except Exception as error:
+        except BaseException as error:
+            if not is_stray(error, turn.interrupt.task):
+                raise
             raise _ModelRaised(error) from error
         _accept(check, chunk)
         seqs.append(append(ChunkReceived(number, step, chunk)).seq)
@@ -156,12 +171,13 @@ def _size(chunk: Chunk) -> int:
 
 
 async def _close(stream: AsyncIterator[Chunk], agent_id: str) -> None:
-    close = getattr(stream, "aclose", None)
-    if close is None:
-        return
     try:
-        await close()
-    except Exception:
+        close = getattr(stream, "aclose", None)
+        if close is not None:
+            await close()
+    except BaseException as error:
+        if not is_stray(error, asyncio.current_task()):
+            raise
         logger.warning("the stream of agent %s failed while closing", agent_id, exc_info=True)
 
 
