@@ -18,6 +18,7 @@ import pykka
 from ..messages.errors import ConfigurationError, DeadlockError
 from .context import current_system
 from .deadlock import Worker, begin_wait, current_thread_work
+from .waiter import Waiter
 
 if TYPE_CHECKING:
     from .system import ActorSystem
@@ -220,7 +221,7 @@ class Reply(pykka.Future[T]):
         worker = None if system is None else system.current_worker()
         if worker is not None:
             self._begin_wait(worker)
-        waiter = _Waiter(asyncio.get_running_loop())
+        waiter = Waiter(asyncio.get_running_loop())
         try:
             self.add_done_callback(waiter)
             yield from waiter.future
@@ -375,29 +376,6 @@ class Reply(pykka.Future[T]):
             self.fail(error)
         else:
             self.settle(value)
-
-
-class _Waiter:
-    """One wait of one task, woken on the task's own loop."""
-
-    __slots__ = ("_thread", "future")
-
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self.future: asyncio.Future[None] = loop.create_future()
-        self._thread = threading.get_ident()
-
-    def __call__(self, _reply: Reply[Any]) -> None:
-        if threading.get_ident() == self._thread:
-            self._wake()
-            return
-        try:
-            self.future.get_loop().call_soon_threadsafe(self._wake)
-        except RuntimeError:
-            logger.debug("The loop of a waiter was closed before its reply was settled.")
-
-    def _wake(self) -> None:
-        if not self.future.done():
-            self.future.set_result(None)
 
 
 def _call(fn: Callable[[Any], object], reply: Reply[Any]) -> None:

@@ -47,7 +47,7 @@ class Shutdown:
         system.state = "closed"
         for ref in reversed(list(system.actors.values())):
             self._abandon(ref)
-        system.refuse_launches()
+        system.launches.refuse()
         self._unstopped.extend(await system.executor.close(self._remaining()))
         self._report()
         if failure is not None:
@@ -136,6 +136,21 @@ class Shutdown:
         if self._unstopped:
             names = ", ".join(self._unstopped)
             logger.error("The runtime was left and these did not stop: %s", names)
+
+
+async def wait_uncancelled(task: asyncio.Task[Any]) -> asyncio.CancelledError | None:
+    """Wait until `task` is done, also when the wait is cancelled.
+
+    Returns:
+        The last cancellation, for the caller to raise.
+    """
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.wait({task})
+        except asyncio.CancelledError as error:
+            cancelled = error
+    return cancelled
 
 
 async def _wait_until(reply: Reply[Any], loop: asyncio.AbstractEventLoop, until: float) -> bool:

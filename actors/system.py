@@ -7,10 +7,8 @@ import contextvars
 import logging
 import random
 import threading
-from collections import deque
 from collections.abc import Callable, Coroutine
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import pykka
 
@@ -19,13 +17,14 @@ from .cancellation import CancellationToken
 from .clock import Clock, SystemClock
 from .context import current_actor, current_system
 from .deadlock import Worker
+from .door import Door
 from .executor import Executor, ThreadExecutor
 from .figures import Statistics
 from .identity import IdSource, RandomIds
-from .loop_thread import LoopThread
+from .launch import Launch, Launches
 from .operation import Operation, Work
 from .reply import Reply
-from .shutdown import Shutdown
+from .shutdown import Shutdown, wait_uncancelled
 from .watch import StallWatch, WatchedCoroutine
 
 if TYPE_CHECKING:
@@ -42,7 +41,7 @@ A = TypeVar("A", bound="EventLoopActor")
 State = Literal["new", "open", "closing", "closed"]
 
 
-class ActorSystem:
+class ActorSystem(Door):
     """A runtime's loop, seams and actors.
 
     ``async with ActorSystem()`` uses the running loop; ``with ActorSystem()`` starts
@@ -70,6 +69,7 @@ class ActorSystem:
         stall_threshold: float = 0.25,
         shutdown_timeout: float = 10.0,
     ) -> None:
+        super().__init__()
         if stall_threshold <= 0 or shutdown_timeout <= 0:
             raise ConfigurationError(
                 "stall_threshold and shutdown_timeout must be positive seconds"
@@ -84,49 +84,15 @@ class ActorSystem:
         self.unstopped: tuple[str, ...] = ()
         self.state: State = "new"
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._claimed = False
         self._thread_id: int | None = None
         self._context = contextvars.Context()
         self._tasks: dict[asyncio.Task[Any], Worker | None] = {}
         self._forget_task = self._tasks.pop  # one object for all tasks
-        self._launches: deque[_Launch] = deque()
+        self.launches = Launches(self)
         self._dead_letters = 0
         self._lock = threading.Lock()
-        self._token: contextvars.Token[ActorSystem | None] | None = None
-        self._loop_thread: LoopThread | None = None
 
-    # Entering and leaving.
-
-    async def __aenter__(self) -> Self:
-        await self.open_here()
-        self._token = current_system.set(self)
-        return self
-
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._leave_context()
-        await self.close_here()
-
-    def __enter__(self) -> Self:
-        self._claim()
-        self._loop_thread = LoopThread(self)
-        self._loop_thread.start()
-        self._token = current_system.set(self)
-        return self
-
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._leave_context()
-        if self._loop_thread is not None:
-            self._loop_thread.stop()
+    # Opening and closing.
 
     async def _open(self) -> None:
         """Called on the loop when the runtime is entered; for subclasses."""
@@ -138,13 +104,7 @@ class ActorSystem:
         """
 
     async def open_here(self) -> None:
-        """Open on the running loop; what entering does.
-
-        Raises:
-            ConfigurationError: It was entered before.
-        """
-        if self._loop_thread is None:
-            self._claim()
+        """Open on the running loop, once; what entering does."""
         self._loop = asyncio.get_running_loop()
         self._thread_id = threading.get_ident()
         self._context = contextvars.copy_context()
@@ -167,12 +127,7 @@ class ActorSystem:
             return
         self.state = "closing"
         closing = self._context_task(Shutdown(self).run(self._close), "close")
-        cancelled: asyncio.CancelledError | None = None
-        while not closing.done():
-            try:
-                await asyncio.wait({closing})
-            except asyncio.CancelledError as error:
-                cancelled = error
+        cancelled = await wait_uncancelled(closing)
         # The number of a thread that has ended may be given to another.
         self._thread_id = None
         if cancelled is not None:
@@ -182,24 +137,6 @@ class ActorSystem:
 
     def _context_task(self, coroutine: Coroutine[Any, Any, T], name: str) -> asyncio.Task[T]:
         return self.loop.create_task(coroutine, name=name, context=self._context.copy())
-
-    def _claim(self) -> None:
-        with self._lock:
-            claimed, self._claimed = self._claimed, True
-        if claimed:
-            raise ConfigurationError(
-                f"A {type(self).__name__} can be entered once, and this one was; "
-                "make a new one for every `with`."
-            )
-
-    def _leave_context(self) -> None:
-        token, self._token = self._token, None
-        if token is not None:
-            try:
-                current_system.reset(token)
-            except ValueError:
-                # Left in another task than entered, as fixtures do: nothing to take back.
-                return
 
     # The loop.
 
@@ -234,7 +171,7 @@ class ActorSystem:
         try:
             self.loop.call_soon_threadsafe(fn, *args, context=self._context.copy())
         except RuntimeError:
-            raise self._closed_error() from None
+            raise self.closed_error() from None
 
     def schedule(self, fn: Callable[[], object]) -> None:
         """Call `fn` in a callback of its own, never now; any thread.
@@ -327,7 +264,7 @@ class ActorSystem:
         if threading.get_ident() == self._thread_id and self.state != "closed":
             operation.begin(work, args, signal)
         else:
-            self._launch(_Launch(operation, work, args, signal))
+            self.launches.add(Launch(operation, work, args, signal))
         return operation
 
     def settle_now(self, fn: Callable[..., T], *args: Any) -> Reply[T]:
@@ -346,45 +283,21 @@ class ActorSystem:
                 # No name for the reply: this frame is part of the error's traceback.
                 return Reply.failed(error, self)
         reply: Reply[T] = Reply(self)
-        self._launch(_Launch(reply, fn, args, None))
+        self.launches.add(Launch(reply, fn, args))
         return reply
-
-    def _launch(self, launch: _Launch) -> None:
-        """Have the loop start something handed in by another thread."""
-        self._launches.append(launch)
-        if self.refusal() is None:
-            try:
-                self.loop.call_soon_threadsafe(self._run_launch)
-            except RuntimeError:
-                self.refuse_launches()
-        # Closing empties the line after it has set the state, so none is forgotten.
-        if self.refusal() is not None:
-            self.refuse_launches()
-
-    def _run_launch(self) -> None:
-        if self._launches:
-            self._launches.popleft().run(self)
-
-    def refuse_launches(self) -> None:
-        """Answer what was handed in and can no longer be started; any thread."""
-        while True:
-            try:
-                launch = self._launches.popleft()
-            except IndexError:
-                return
-            launch.refuse(self.refusal() or self._closed_error())
 
     def refusal(self) -> BroodlineError | None:
         """Why nothing can be started, or None if it can."""
         if self.state in ("open", "closing"):
             return None
-        return self._not_entered() if self.state == "new" else self._closed_error()
+        return self._not_entered() if self.state == "new" else self.closed_error()
 
     def _not_entered(self) -> ConfigurationError:
         kind = type(self).__name__
         return ConfigurationError(f"This {kind} is not open; enter it with `with` or `async with`.")
 
-    def _closed_error(self) -> ActorDeadError:
+    def closed_error(self) -> ActorDeadError:
+        """What a closed runtime answers."""
         return ActorDeadError(f"This {type(self).__name__} is closed.", code="RUNTIME_CLOSED")
 
     def wait(self, future: pykka.Future[T]) -> Operation[T]:
@@ -445,46 +358,6 @@ class ActorSystem:
             executor_queued=self.executor.queued,
             unstopped=self.unstopped,
         )
-
-
-class _Launch:
-    """Something another thread wants started on the loop."""
-
-    __slots__ = ("_args", "_context", "_reply", "_signal", "_work")
-
-    def __init__(
-        self,
-        reply: Reply[Any],
-        work: Any,
-        args: tuple[Any, ...],
-        signal: CancellationToken | None,
-    ) -> None:
-        self._reply = reply
-        self._work = work
-        self._args = args
-        self._signal = signal
-        self._context = contextvars.copy_context()
-
-    def run(self, system: ActorSystem) -> None:
-        """Start it, with the context variables of whoever asked for it."""
-        self._context.run(self._begin, system)
-
-    def _begin(self, system: ActorSystem) -> None:
-        current_system.set(system)
-        if isinstance(self._reply, Operation):
-            self._reply.begin(self._work, self._args, self._signal)
-            return
-        try:
-            self._reply.settle(self._work(*self._args))
-        except BaseException as error:
-            self._reply.fail(error)
-
-    def refuse(self, error: BaseException) -> None:
-        """Answer without starting it."""
-        if isinstance(self._reply, Operation):
-            self._reply.refuse(self._work, error)
-        else:
-            self._reply.fail(error)
 
 
 def _fresh_random() -> random.Random:

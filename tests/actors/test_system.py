@@ -140,6 +140,8 @@ def test_a_second_entry_of_the_threaded_form_is_refused() -> None:
     with ActorSystem() as system:
         with pytest.raises(ConfigurationError, match="can be entered once"), system:
             pass
+        with pytest.raises(ConfigurationError, match="can be entered once"):
+            asyncio.run(enter_and_leave(system, threaded_form=False))
         assert Plain.start().ask(1) == 1
     with pytest.raises(ConfigurationError, match="can be entered once"), system:
         pass

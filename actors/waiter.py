@@ -1,0 +1,40 @@
+"""One task's wait for a reply."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+
+logger = logging.getLogger("broodline.actors")
+
+
+class Waiter:
+    """Wakes a waiting task on the task's own loop; a callback of the reply.
+
+    Args:
+        loop: The running loop, in the thread that makes the waiter.
+
+    Attributes:
+        future: What the task waits for.
+    """
+
+    __slots__ = ("_thread", "future")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.future: asyncio.Future[None] = loop.create_future()
+        self._thread = threading.get_ident()
+
+    def __call__(self, _reply: object) -> None:
+        """Wake the task; any thread."""
+        if threading.get_ident() == self._thread:
+            self._wake()
+            return
+        try:
+            self.future.get_loop().call_soon_threadsafe(self._wake)
+        except RuntimeError:
+            logger.debug("The loop of a waiter was closed before its reply was settled.")
+
+    def _wake(self) -> None:
+        if not self.future.done():
+            self.future.set_result(None)
