@@ -96,16 +96,10 @@ class InProcessChild:
         self._agent.cancel(cause)
 
     def release(self) -> Awaitable[None] | None:
-        """Dispose of the agent; an answer that was not read yet is read after that."""
+        """Dispose of the agent; an answer that was not read yet is read on the way."""
         self._cancelled = True
         agents, agent = self._driver.host.agents, self._agent
-        try:
-            if not agents.dispose_now(agent):
-                return self._release(agent)
-        finally:
-            if agent.ended:
-                self._finish()
-        return None
+        return None if agents.dispose_now(agent) else agents.end(agent)
 
     @property
     def _agent(self) -> Agent:
@@ -114,12 +108,6 @@ class InProcessChild:
 
     def _describe(self) -> None:
         self._agent.session.append(self._birth.request.descriptor)
-
-    async def _release(self, agent: Agent) -> None:
-        try:
-            await self._driver.host.agents.end(agent)
-        finally:
-            self._finish()
 
     def _finish(self) -> None:
         done, self._done = self._done, None

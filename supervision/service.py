@@ -279,7 +279,7 @@ class SubagentService:
         if parent.closing or self.system.agents.get(parent.id) is not parent:
             raise parent_gone(parent.id)
         brood = self._broods.get(parent.id)
-        if brood is None or brood.parent is not parent:
+        if brood is None:
             brood = self._broods[parent.id] = Brood(parent, self._brood_ended)
         return brood
 

@@ -466,3 +466,28 @@ async def test_waiter_gone_at_publication(open_runtime: Any, stub: Any, ledger: 
     assert driver.children[0].released == 1
     assert told.said == []
     assert runtime.subagents.catalog(root) == ()
+
+
+async def test_announcing_too_late(open_runtime: Any, stub: Any) -> None:
+    """providers 1: a driver that announces an unwanted child is told with the signal's cause."""
+    runtime, root, driver = await remote(open_runtime, stub)
+    token = CancellationToken()
+    cause = KeyError("off")
+    told: list[BaseException] = []
+
+    async def create(_spec: Any, birth: Any) -> Any:
+        token.cancel(cause)
+        try:
+            birth.announce()
+        except BaseException as error:
+            told.append(error)
+            raise
+        raise AssertionError("it was not told")
+
+    spoiled: Any = driver
+    spoiled.create = create
+    with pytest.raises(KeyError) as caught:
+        await runtime.subagents.start("stub", SubagentRequest("p", root, signal=token))
+    assert caught.value is cause
+    assert told == [cause]
+    assert root.agent.session.seq == 0

@@ -116,7 +116,7 @@ async def outside(open_runtime: Any, tool: SubagentTool | None = None, **kept: A
 
 
 async def test_answer(open_runtime: Any, census: Any) -> None:
-    """providers 10: the model gets the child's answer; the run is disposed before the result."""
+    """providers 10, #152: by default the model waits for the answer; the run is disposed first."""
     model = ScriptedModel(shared=[delegate("look around"), text("found it"), text("thanks")])
     runtime = await open_runtime(model, tools=[SubagentTool()])
     root = await runtime.agents.create()
