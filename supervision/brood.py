@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 from ..messages.errors import SubagentError, SubagentErrorCode
+from ..messages.payload import AbortCause
 from .catalog import CatalogEntry, CatalogFold
 
 if TYPE_CHECKING:
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
     from ..actors.operation import Operation
     from .birth import Birth
     from .run import SubagentRun
+
+_ENDED = AbortCause("disposed")
 
 
 class Brood:
@@ -45,11 +48,22 @@ class Brood:
             self._catalog = CatalogFold(session.header)
         return self._catalog.advance(session.own_events(self._catalog.next_seq))
 
-    def end(self) -> Awaitable[None] | None:
-        """Take back every start and dispose of every child; None when there is none."""
+    def cut_off(self) -> list[Operation[Any]]:
+        """Take back every start and cancel the work of every child, without waiting.
+
+        Returns:
+            The starts, which settle when they have cleaned up.
+        """
         starts = [birth.operation for birth in self.births if birth.operation is not None]
         for start in starts:
             start.cancel(parent_gone(self.parent.id))
+        for run in tuple(self.runs):
+            run.cancel(_ENDED)
+        return starts
+
+    def end(self) -> Awaitable[None] | None:
+        """Take back every start and dispose of every child; None when there is none."""
+        starts = self.cut_off()
         if not starts and not self.runs:
             self._on_end(self)
             return None

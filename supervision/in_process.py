@@ -91,9 +91,9 @@ class InProcessChild:
         agent.on_idle(self._finish)
 
     def cancel(self, cause: AbortCause) -> None:
-        """Abort the turn in progress and drop what waits."""
+        """Abort the turn in progress and drop what waits, which an end leaves in the log."""
         self._cancelled = True
-        self._agent.cancel(cause)
+        self._agent.cancel(cause, keep_inbox=cause.kind == "disposed")
 
     def release(self) -> Awaitable[None] | None:
         """Dispose of the agent; an answer that was not read yet is read on the way."""

@@ -160,6 +160,21 @@ class SubagentService:
         broods = tuple(self._broods.values())
         return tuple(run for brood in broods for run in tuple(brood.runs))
 
+    def cut_off(self, agent: Agent) -> None:
+        """Cancel every start and all work below `agent`, from the top down, at once.
+
+        What is to be called when the agent's end begins: a turn of it may wait for a child,
+        and would keep the end waiting in turn. Nothing is released here.
+        """
+        pending = [agent]
+        while pending:
+            brood = self._broods.get(pending.pop().id)
+            if brood is None:
+                continue
+            brood.cut_off()
+            below = [run.local_agent for run in brood.runs]
+            pending.extend(child for child in reversed(below) if child is not None)
+
     async def close(self) -> None:
         """Refuse every further start and dispose of every child, the deepest first.
 

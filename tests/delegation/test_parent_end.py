@@ -149,6 +149,37 @@ async def test_parent_ends_at_publication(open_runtime: Any, ledger: Any, census
     assert census(runtime) == (0, 0, 0)
 
 
+async def test_cut_off(open_runtime: Any, stub: Any, settle: Any) -> None:
+    """service 28 (3): the cutoff takes back starts and cancels everything below, at once."""
+    runtime = await open_runtime(forever())
+    root = await runtime.agents.create()
+    other = await runtime.agents.create()
+    asked = asyncio.Event()
+
+    async def deaf(_request: Any) -> object:
+        asked.set()
+        await asyncio.Event().wait()
+        return InProcessSpec()
+
+    runtime.subagents.register(stub(deaf))
+    child = await runtime.subagents.start("spawn", SubagentRequest("p", root))
+    grandchild = await runtime.subagents.start("spawn", SubagentRequest("p", child.local_agent))
+    apart = await runtime.subagents.start("spawn", SubagentRequest("p", other))
+    start = runtime.subagents.start("stub", SubagentRequest("p", child.local_agent))
+    await asked.wait()
+    runtime.subagents.cut_off(root.agent)
+    for run in (child, grandchild):
+        assert (await run.result).stop_reason == "aborted"
+        end = [e.data for e in run.local_agent.session.events if e.type == "turn/end"][-1]
+        assert end.reason.reason.kind == "disposed"
+    with pytest.raises(SubagentError):
+        await start
+    await settle()
+    assert not apart.settled
+    assert len(runtime.agents) == 5
+    await root.dispose()
+
+
 async def test_end_waits_for_what_is_taken_back(open_runtime: Any, stub: Any) -> None:
     """service 28 (3), providers 1: a parent is not gone before its starts are cleaned up."""
     runtime = await open_runtime()
