@@ -151,12 +151,12 @@ class Runtime(AgentHost):
 
     async def _close(self) -> None:
         self.agents.closed = True
-        await self.subagents.close()
-        roots = [self.agents.end(agent) for agent in self.agents.roots()]
-        outcomes = await asyncio.gather(*roots, return_exceptions=True)
-        left = [self.agents.end(agent) for agent in self.agents.list()]
-        outcomes += await asyncio.gather(*left, return_exceptions=True)
-        await self.store.close()
+        # Whatever fails, all that stands behind it gets its turn.
+        outcomes = await asyncio.gather(self.subagents.close(), return_exceptions=True)
+        for agents in (self.agents.roots, self.agents.list):
+            ends = [self.agents.end(agent) for agent in agents()]
+            outcomes += await asyncio.gather(*ends, return_exceptions=True)
+        outcomes += await asyncio.gather(self.store.close(), return_exceptions=True)
         failures = [outcome for outcome in outcomes if isinstance(outcome, Exception)]
         if failures:
             raise ExceptionGroup("agents could not be released while the runtime closed", failures)

@@ -296,6 +296,7 @@ class SubagentService:
         brood = self._broods.get(parent.id)
         if brood is None:
             brood = self._broods[parent.id] = Brood(parent, self._brood_ended)
+            parent.on_closing = self.cut_off
         return brood
 
     def _brood_ended(self, brood: Brood) -> None:
