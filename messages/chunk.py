@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from .content import Block
+from .lossless import freeze
 
 BlockType: TypeAlias = Literal["text", "reasoning", "tool-call"]
 
@@ -85,11 +86,21 @@ class UsageChunk:
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    """Last chunk; `failure` is set exactly for ``aborted`` and ``error``."""
+    """Last chunk; `failure` is set exactly for ``aborted`` and ``error``.
+
+    `replay_state` is JSON that the model wants back; copied and frozen here.
+
+    Raises:
+        ConfigurationError: If JSON would lose a part of `replay_state`.
+    """
 
     kind: FinishKind
     failure: ModelFailure | None = None
     replay_state: Any = None
+
+    def __post_init__(self) -> None:
+        if self.replay_state is not None:
+            object.__setattr__(self, "replay_state", freeze(self.replay_state, "replay_state"))
 
 
 Chunk: TypeAlias = (

@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from . import chunk as chunks
-from .lossless import freeze
 from .passage import decode_block, encode_block
 
 Json = dict[str, Any]
@@ -67,7 +66,7 @@ def encode_usage(usage: chunks.Usage) -> Json:
 def _decode_finish(data: Json) -> chunks.Finish:
     reason = data["reason"]
     failure = decode_failure(reason["failure"]) if "failure" in reason else None
-    return chunks.Finish(reason["kind"], failure, freeze(data.get("replayState"), "replayState"))
+    return chunks.Finish(reason["kind"], failure, data.get("replayState"))
 
 
 def _encode_finish(chunk: chunks.Finish) -> Json:

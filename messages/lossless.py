@@ -94,7 +94,7 @@ def _scalar_fault(value: object) -> str | None:
     if value is None or type(value) is bool:
         return None
     if type(value) is str:
-        return None if _is_text(value) else "is text with a lone surrogate"
+        return None if is_text(value) else "is text with a lone surrogate"
     if type(value) is int:
         return None if -SAFE_INTEGER <= value <= SAFE_INTEGER else "is an integer beyond 2**53-1"
     if type(value) is float:
@@ -104,7 +104,7 @@ def _scalar_fault(value: object) -> str | None:
     return f"is of type {type_name(value)}, which JSON does not have"
 
 
-def _is_text(value: str) -> bool:
+def is_text(value: str) -> bool:
     """Whether the text can be written as UTF-8."""
     if value.isascii():
         return True
@@ -118,7 +118,7 @@ def _is_text(value: str) -> bool:
 def _key_fault(key: object) -> str | None:
     if type(key) is not str:
         return f"has a key of type {type_name(key)}; JSON keys are strings"
-    return None if _is_text(key) else "has a key with a lone surrogate"
+    return None if is_text(key) else "has a key with a lone surrogate"
 
 
 def freeze(value: Any, subject: str = "value") -> Any:

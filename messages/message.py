@@ -9,8 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from .content import Block
-from .lossless import FrozenDict
+from .content import Block, ContentLike, content_of
+from .errors import ConfigurationError
+from .lossless import FrozenDict, freeze, type_name
+from .plain import name_text
 
 MessageId: TypeAlias = str
 
@@ -58,3 +60,44 @@ class ToolMessage:
 
 
 Message: TypeAlias = UserMessage | AssistantMessage | ToolMessage
+
+
+def user_message(message_id: object, content: ContentLike, source: object = None) -> UserMessage:
+    """Make an input message, fit to be logged, out of what a caller handed over.
+
+    Args:
+        message_id: Text that is not empty.
+        content: A string, a block, or a list of blocks.
+        source: A JSON object with a ``kind``; None is the user.
+
+    Raises:
+        ConfigurationError: If a part is of the wrong kind or JSON would lose it.
+    """
+    frozen = USER_SOURCE if source is None else sound_source(source)
+    return UserMessage(name_text(message_id, "id of a message"), content_of(content), frozen)
+
+
+def sound_message(message: object) -> UserMessage:
+    """A message that a caller built, as one that is fit to be logged.
+
+    Raises:
+        ConfigurationError: If it is no `UserMessage`; else as `user_message`.
+    """
+    if not isinstance(message, UserMessage):
+        raise ConfigurationError(
+            f"a message for a model must be a UserMessage, not {type_name(message)}"
+        )
+    return user_message(message.id, message.content, message.source)
+
+
+def sound_source(source: object) -> FrozenDict:
+    """The frozen source of a message, sure to say its kind.
+
+    Raises:
+        ConfigurationError: If it is no JSON object with a ``kind``.
+    """
+    frozen: object = freeze(source, "source of a message")
+    if not isinstance(frozen, FrozenDict):
+        raise ConfigurationError(f"source of a message must be an object, not {type_name(source)}")
+    name_text(frozen.get("kind"), "kind in the source of a message")
+    return frozen

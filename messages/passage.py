@@ -9,23 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
-from .content import Block, OpaqueBlock, Reasoning, Text, ToolCall, ToolResult
+from .content import (
+    WIRE_KEYS,
+    WIRE_PARTS,
+    Block,
+    OpaqueBlock,
+    Reasoning,
+    Text,
+    ToolCall,
+    ToolResult,
+    part_fault,
+)
 from .errors import ConfigurationError
 from .lossless import freeze
 from .message import AssistantMessage, Message, ToolMessage, UserMessage
-
-_REQUIRED: Mapping[str, Mapping[str, type]] = {
-    "text": {"text": str},
-    "reasoning": {"text": str},
-    "tool-call": {"id": str, "name": str, "arguments": str},
-    "tool-result": {"toolCallId": str, "content": list},
-}
-_BARE: Mapping[str, frozenset[str]] = {
-    "text": frozenset({"type", "text"}),
-    "reasoning": frozenset({"type", "text"}),
-    "tool-call": frozenset({"type", "id", "name", "arguments"}),
-    "tool-result": frozenset({"type", "toolCallId", "content", "isError"}),
-}
 
 
 def decode_block(data: Any) -> Block:
@@ -41,14 +38,14 @@ def decode_block(data: Any) -> Block:
     kind = block.get("type")
     if type(kind) is not str or not kind:
         raise ConfigurationError("a content block must be an object with a type")
-    required = _REQUIRED.get(kind)
+    required = WIRE_PARTS.get(kind)
     if required is None:
-        return OpaqueBlock(freeze(block, "content block"))
-    for key, expected in required.items():
-        if not isinstance(block.get(key), expected):
-            raise ConfigurationError(f"a {kind} block needs {key} as {expected.__name__}")
-    if len(block) > len(required) + 1 and not block.keys() <= _BARE[kind]:
-        return OpaqueBlock(freeze(block, "content block"))
+        return OpaqueBlock(block)
+    fault = part_fault(kind, block)
+    if fault is not None:
+        raise ConfigurationError(fault)
+    if len(block) > len(required) + 1 and not block.keys() <= WIRE_KEYS[kind]:
+        return OpaqueBlock(block)
     return _BUILDERS[kind](block)
 
 

@@ -92,7 +92,7 @@ class Usage(TypedDict):
 class BlockStart(TypedDict):
     type: Literal["block-start"]
     index: Natural
-    blockType: Literal["text", "reasoning", "tool-call"]
+    blockType: Name
 
 
 @closed

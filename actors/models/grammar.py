@@ -18,7 +18,10 @@ from ...messages.chunk import (
     ToolCallDelta,
     UsageChunk,
 )
-from ...messages.content import Block, OpaqueBlock, Reasoning, Text, ToolCall
+from ...messages.content import Block, OpaqueBlock, Reasoning, Text, ToolCall, opaque_fault
+from ...messages.lossless import type_name
+from ...messages.plain import quoted
+from .cargo import check_block, check_failure, check_index, check_kind, check_text, check_usage
 from .failure import malformed
 
 _SUCCESSES = ("stop", "tool-calls", "max-tokens")
@@ -31,6 +34,8 @@ class StreamGrammar:
     - An index is a whole number from 0; a block is not started while it is open.
     - A delta and an end match the type of the block at their index.
     - There is at most one usage, and one finish, which is last.
+    - Texts, blocks, counts and failures are fit for a log: what passes can be
+      written as JSON and read back as it was.
     - ``aborted`` and ``error`` carry a failure, the others none; after a success no
       started block is open.
     """
@@ -53,20 +58,28 @@ class StreamGrammar:
         if self._finished:
             raise malformed(f"{type(chunk).__name__} after the finish")
         if isinstance(chunk, TextDelta):
-            self._match(chunk.index, "text", chunk.text)
+            self._match(chunk.index, "text")
+            check_text(chunk.text, "a delta")
         elif isinstance(chunk, BlockStart):
             self._start(chunk)
         elif isinstance(chunk, BlockEnd):
-            self._match(chunk.index, kind_of(chunk.block), "")
+            self._match(chunk.index, kind_of(chunk.block))
+            check_block(chunk.block)
             self._open.pop(chunk.index, None)
         elif isinstance(chunk, UsageChunk):
             if self._reported:
                 raise malformed("a second usage")
+            check_usage(chunk.usage)
             self._reported = True
         elif isinstance(chunk, ToolCallDelta):
-            self._match(chunk.index, "tool-call", chunk.arguments_delta)
+            self._match(chunk.index, "tool-call")
+            check_text(chunk.arguments_delta, "a delta")
+            check_text(chunk.id, "id of a tool call")
+            if chunk.name is not None:
+                check_text(chunk.name, "name of a tool call")
         elif isinstance(chunk, ReasoningDelta):
-            self._match(chunk.index, "reasoning", chunk.text)
+            self._match(chunk.index, "reasoning")
+            check_text(chunk.text, "a delta")
         else:
             self._finish(chunk)
 
@@ -82,18 +95,19 @@ class StreamGrammar:
         if not self._finished:
             raise malformed("no finish")
 
-    def _match(self, index: int, kind: str, text: object) -> None:
+    def _match(self, index: int, kind: str) -> None:
+        if type(index) is not int:
+            check_index(index)
         known = self._kinds.get(index)
         if known is None:
-            _check_index(index)
+            check_index(index)
             self._kinds[index] = kind
         elif known != kind:
             raise malformed(f"a {kind} chunk for block {index}, which is {known}")
-        if not isinstance(text, str):
-            raise malformed(f"a delta of {type(text).__name__} for block {index}")
 
     def _start(self, chunk: BlockStart) -> None:
-        _check_index(chunk.index)
+        check_index(chunk.index)
+        check_kind(chunk.block_type, chunk.index)
         if chunk.index in self._open:
             raise malformed(f"a second start of block {chunk.index}, which is open")
         self._kinds[chunk.index] = chunk.block_type
@@ -104,9 +118,11 @@ class StreamGrammar:
             raise malformed(f"{type(chunk).__name__}, which is not a chunk")
         failed = chunk.kind in _FAILURES
         if not failed and chunk.kind not in _SUCCESSES:
-            raise malformed(f"a finish of unknown kind {chunk.kind!r}")
+            raise malformed(f"a finish of unknown kind {quoted(chunk.kind)}")
         if failed != isinstance(chunk.failure, ModelFailure):
             raise malformed(f"a finish {chunk.kind!r} {'without' if failed else 'with'} a failure")
+        if chunk.failure is not None:
+            check_failure(chunk.failure)
         if not failed and self._open:
             raise malformed(f"a finish {chunk.kind!r} while block {min(self._open)} is open")
         self._finished = True
@@ -125,10 +141,8 @@ def kind_of(block: Block) -> str:
     if isinstance(block, Reasoning):
         return "reasoning"
     if isinstance(block, OpaqueBlock):
-        return str(block.data.get("type"))
-    raise malformed(f"a block of {type(block).__name__}")
-
-
-def _check_index(index: object) -> None:
-    if type(index) is not int or index < 0:
-        raise malformed(f"block index {index!r}, which is not a whole number from 0")
+        fault = opaque_fault(block.data)
+        if fault is not None:
+            raise malformed(fault)
+        return str(block.data["type"])
+    raise malformed(f"a block of {type_name(block)}")

@@ -16,7 +16,7 @@ from inspect import isawaitable
 from typing import Any
 
 from ...messages.content import Block as ContentBlock
-from ...messages.content import ContentLike, OpaqueBlock, Reasoning, Text, ToolCall, content_of
+from ...messages.content import ContentLike, ToolCall, ToolResult, content_of
 from ...messages.errors import ConfigurationError, OperationCancelledError, ToolError
 from ...messages.lossless import freeze
 from ...messages.message import UserMessage
@@ -371,25 +371,10 @@ def _content(content: ContentLike) -> tuple[ContentBlock, ...]:
     Raises:
         ConfigurationError: If there is something else in it.
     """
-    if type(content) is str:
-        return (Text(_text(content)),)
-    blocks: list[ContentBlock] = []
-    for block in content_of(content):
-        if type(block) is Text or type(block) is Reasoning:
-            _text(block.text)
-            blocks.append(block)
-        elif type(block) is OpaqueBlock:
-            blocks.append(OpaqueBlock(freeze(block.data, "a content block")))
-        else:
+    blocks = content_of(content)
+    for block in blocks:
+        if isinstance(block, ToolCall | ToolResult):
             raise ConfigurationError(
                 f"{type(block).__name__} cannot stand in a tool's result; give text"
             )
-    return tuple(blocks)
-
-
-def _text(text: str) -> str:
-    if type(text) is not str:
-        raise ConfigurationError(f"the text of a block must be a string, not {type(text).__name__}")
-    if not text.isascii():
-        freeze(text, "text of a tool's result")
-    return text
+    return blocks
