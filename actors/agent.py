@@ -13,11 +13,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from ..messages.content import ContentLike, content_of
-from ..messages.errors import ActorDeadError, SessionError
+from ..messages.errors import ActorDeadError, ConfigurationError, DeadlockError, SessionError
 from ..messages.lossless import freeze
 from ..messages.message import USER_SOURCE, MessageId, UserMessage
 from ..messages.options import AgentOptions
 from ..messages.payload import AbortCause, CallConfig, InboxTarget, RequestHeader
+from .abandonment import abandon
 from .actor import EventLoopActor
 from .cancellation import CancellationToken
 from .driver import closed_log_error, drive
@@ -58,6 +59,7 @@ class Agent(EventLoopActor):
             ``back-off``, ``tools``, ``stopping`` or ``closed``.
         phase_since: When that began, in seconds of the runtime's clock.
         before_first_step: Called once, when the first step has been admitted.
+        on_closing: Called when its disposal begins, before its turn is aborted.
         turns: Turns it has opened in this process.
         tool_calls: Tool calls it has made in this process.
     """
@@ -65,9 +67,7 @@ class Agent(EventLoopActor):
     # Slots: with a dict, these alone would be a sixth of what a waiting child needs.
     __slots__ = (
         "_followers",
-        "_latched",
         "_task",
-        "_waking",
         "announced",
         "before_first_step",
         "closing",
@@ -79,6 +79,7 @@ class Agent(EventLoopActor):
         "header",
         "id",
         "inbox",
+        "on_closing",
         "options",
         "parent",
         "phase",
@@ -129,9 +130,8 @@ class Agent(EventLoopActor):
         self.announced = False
         self.ending: asyncio.Task[None] | None = None
         self.ended = False
+        self.on_closing: Callable[[Agent], None] | None = None
         self._task: asyncio.Task[None] | None = None
-        self._latched = False
-        self._waking: dict[MessageId, None] | None = None
         self._followers: list[Callable[[], None]] | None = None
         super().__init__()
         self._mailbox.attach(self)
@@ -205,9 +205,8 @@ class Agent(EventLoopActor):
         self._check_open()
         if waking and self.token is not None and self.token.cancelled:
             target = "next-turn"
-        self.inbox.append(target, message)
-        if waking:
-            self._remember_waking(message.id)
+        self.inbox.append(target, message, waking=waking)
+        if waking and message.id in self.inbox:  # an observer may have taken it out again
             self._wake()
         return message.id
 
@@ -220,19 +219,41 @@ class Agent(EventLoopActor):
             cause: What the log will say.
             keep_inbox: Leave pending messages for the next wake.
         """
-        if not keep_inbox:
-            self._latched = False
-            self.inbox.clear()
-        if self.token is not None:
-            self.token.cancel(cause)
+        if self.phase == "closed":
+            return
+        self._check_thread()
+        token = self.token
+        try:
+            if keep_inbox:
+                self.inbox.put_off()
+            else:
+                self.inbox.clear()
+        except BaseException:
+            self.inbox.put_off()
+            raise
+        finally:
+            # Not what an observer of the clearing has woken.
+            if token is not None:
+                token.cancel(cause)
 
     async def when_idle(self) -> None:
-        """Wait until no turn is in progress or due; returns at once when idle."""
+        """Wait until no turn is in progress or due; returns at once when idle. Loop only.
+
+        Raises:
+            DeadlockError: From the turn itself, which would wait for its own end.
+        """
         if self._task is None:
             return
+        self._check_thread()
+        self.refuse_own_turn()
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self.on_idle(partial(_resolve, waiter))
-        await waiter
+        then = partial(_resolve, waiter)
+        self.on_idle(then)
+        try:
+            await waiter
+        finally:
+            if self._followers is not None and then in self._followers:
+                self._followers.remove(then)
 
     def on_idle(self, then: Callable[[], None]) -> None:
         """Have `then` called once no turn is in progress or due; now, if that is so. Loop only."""
@@ -264,25 +285,31 @@ class Agent(EventLoopActor):
     # What the driver and the registry use.
 
     def begin_phase(self, phase: str) -> None:
-        """Note what the agent is doing from now on."""
+        """Note what the agent is doing from now on; nothing that goes on behind its end counts."""
+        if self.phase == "closed":
+            return
         self.phase = phase
         self.phase_since = self.runtime.clock.monotonic()
 
-    def has_waking(self) -> bool:
-        """Whether input is pending that was sent to wake the agent."""
-        return bool(self._waking)
+    def refuse_own_turn(self) -> None:
+        """Do nothing outside of the agent's own turn.
 
-    def take_latch(self) -> bool:
-        """Whether a wake came in while the last turn was being aborted; asking takes it."""
-        latched, self._latched = self._latched, False
-        return latched
+        Raises:
+            DeadlockError: In the task that runs it.
+        """
+        task, system = self._task, self.runtime
+        if task is not None and system.on_loop() and asyncio.current_task(system.loop) is task:
+            raise DeadlockError(
+                f"a turn of agent {self.id} asked to wait until that agent is idle, which it is "
+                "not before the turn has ended; let the turn end, or wait in a task of its own",
+                details={"agent": self.id},
+            )
 
     def rest(self) -> None:
         """The driver has nothing left to do."""
         if self._task is None:
             return
         self._task = self.token = self.turn = None
-        self._latched = False
         self.begin_phase("idle")
         self._announce("idle")
         if self._task is None:
@@ -291,12 +318,18 @@ class Agent(EventLoopActor):
     def begin_disposal(self) -> None:
         """Accept no more wakes and abort what runs; what is pending stays in the log."""
         self.closing = True
-        self._latched = False
+        if self.on_closing is not None:
+            self.on_closing(self)
         self.cancel(AbortCause("disposed"), keep_inbox=True)
 
     def detach(self) -> None:
         """Let go of work that ignored its cancellation: it can log nothing any more."""
-        task = self._task
+        task, turn = self._task, self.turn
+        if turn is not None:
+            try:
+                abandon(turn)
+            except Exception:
+                self.runtime.logger.exception("the log of agent %s could not be closed", self.id)
         self.session.seal(f"agent {self.id} was detached: it ignored its cancellation")
         if task is not None:
             task.cancel()
@@ -320,6 +353,7 @@ class Agent(EventLoopActor):
                 f"agent {self.id} is disposed and takes no messages; resume it from its log",
                 details={"agent": self.id},
             )
+        self._check_thread()
         if not self.published:
             raise SessionError(
                 f"agent {self.id} is still being set up: set-up composes it, the first message "
@@ -329,11 +363,15 @@ class Agent(EventLoopActor):
         if self.fault is not None:
             raise closed_log_error(self)
 
+    def _check_thread(self) -> None:
+        if not self.runtime.on_loop():
+            raise ConfigurationError(
+                f"agent {self.id} was used outside of its runtime's loop, such as in a plain tool; "
+                "use its AgentHandle or agent.actor_ref.tell(...) there, or make the tool async"
+            )
+
     def _wake(self) -> None:
-        if self.closing or self.fault is not None:
-            return
-        if self.token is not None:
-            self._latched = self._latched or self.token.cancelled
+        if self.closing or self.fault is not None or self.token is not None:
             return
         self.token = CancellationToken()
         self.begin_phase("starting")
@@ -355,24 +393,12 @@ class Agent(EventLoopActor):
     def _release_followers(self) -> None:
         followers, self._followers = self._followers, None
         for then in followers or ():
-            then()
-
-    def _remember_waking(self, message_id: MessageId) -> None:
-        if message_id not in self.inbox:
-            return  # an observer took it out again
-        if self._waking is None:
-            self._waking = {}
-        self._waking[message_id] = None
-
-    def _forget_waking(self, message_id: MessageId) -> None:
-        if self._waking is not None:
-            self._waking.pop(message_id, None)
-            if not self._waking:
-                self._waking = None
+            try:
+                then()
+            except Exception:
+                self.runtime.logger.exception("a follower of agent %s failed", self.id)
 
     def _inbox_changed(self, change: Change, message: UserMessage, target: InboxTarget) -> None:
-        if change != "enqueue":
-            self._forget_waking(message.id)
         hooks = self.runtime.hooks
         event = _EVENTS[change]
         if not hooks.has(event):

@@ -134,6 +134,8 @@ class AgentRegistry:
         """See `AgentHandle.dispose`. Any thread."""
         host = self._host
         if not host.on_loop():
+            if agent.ended and host.state == "closed":
+                return Reply.of(None, host)
             return host.operate(end(agent), name="dispose agent")
         try:
             refuse_self_wait(agent)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from ..messages.errors import SessionError
@@ -78,10 +79,10 @@ async def establish(host: AgentHost, spec: AgentSpec, session: Session | None = 
         await _set_up(agent, spec)
         agent.entry = host.sessions.enter(session)
     except BaseException:
-        if agent is not None:
-            await unwind(agent)
-            agent.close()
-        host.sessions.abandon(session)
+        if agent is None:
+            host.sessions.abandon(session)
+        else:
+            await unwind(agent, partial(_forget, agent))
         raise
     await _publish(agent, spec)
     return agent
@@ -105,8 +106,7 @@ async def _publish(agent: Agent, spec: AgentSpec) -> None:
     try:
         _announce(agent, spec)
     except BaseException:
-        await unwind(agent)
-        leave(agent)
+        await unwind(agent, partial(leave, agent))
         raise
     agent.published = True
     if host.hooks.has("agent/session-start"):
@@ -117,12 +117,27 @@ async def _publish(agent: Agent, spec: AgentSpec) -> None:
 def _announce(agent: Agent, spec: AgentSpec) -> None:
     host = agent.runtime
     host.sessions.announce(agent.session)
-    _check_wanted(host, spec)
+    _check_announced(agent, spec)
     if host.hooks.has("agent/created"):
         agent.announced = True
         host.hooks.emit_strict("agent/created", AgentCreated(agent), scope=agent.scope)
-        _check_wanted(host, spec)
+        _check_announced(agent, spec)
     agent.announced = True
+
+
+def _check_announced(agent: Agent, spec: AgentSpec) -> None:
+    _check_wanted(agent.runtime, spec)
+    if agent.closing:
+        raise SessionError(
+            f"agent {agent.id} was disposed while it was being announced; nothing of it is left",
+            code="DISPOSED",
+        )
+
+
+def _forget(agent: Agent) -> None:
+    """Leave nothing of an agent that was never entered."""
+    agent.close()
+    agent.runtime.sessions.abandon(agent.session)
 
 
 def _check_wanted(host: AgentHost, spec: AgentSpec) -> None:

@@ -112,13 +112,14 @@ def _goes_on(agent: Agent, token: CancellationToken, ended: TurnEndReason | None
     """Whether another turn follows. Source: DESIGN section 3, spec core D8."""
     if agent.fault is not None or agent.closing:
         return False
+    inbox = agent.inbox
     if token.cancelled:
-        return agent.take_latch() and agent.has_waking()
+        return inbox.waking > 0  # what was pending at the cancellation does not count
     if ended is None:
         return False
     if ended.kind in ("completed", "max-tokens"):
-        return len(agent.inbox) > 0
-    return agent.has_waking()
+        return len(inbox) > 0
+    return inbox.waking > 0 or inbox.has("next-turn")
 
 
 def closed_log_error(agent: Agent) -> SessionError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..messages.content import ContentLike
+from ..messages.errors import DeadlockError
 from ..messages.message import MessageId
 from ..messages.payload import AbortCause
 from .agent import USER_CANCEL, Agent, Status
@@ -65,8 +66,17 @@ class AgentHandle:
         return system.settle_now(self._cancel, cause, keep_inbox)
 
     def when_idle(self) -> Reply[None]:
-        """Settles when the agent has no turn in progress or due."""
-        return self.agent.runtime.operate(self.agent.when_idle(), name="when_idle")
+        """Settles when the agent has no turn in progress or due.
+
+        Errors:
+            DeadlockError: From a turn of the agent, which would wait for its own end.
+        """
+        agent = self.agent
+        try:
+            agent.refuse_own_turn()
+        except DeadlockError as error:
+            return Reply.failed(error, agent.runtime)
+        return agent.runtime.operate(agent.when_idle(), name="when_idle")
 
     def dispose(self) -> Reply[None]:
         """End the agent: abort its turn, release what it owns, leave the registry.

@@ -34,13 +34,17 @@ def normalise_splice(length: int, start: int, delete_count: int) -> tuple[int, i
 
 
 class _Splice:
-    """A change, and what it takes to take it back."""
+    """A change, and what it takes to take it back: who of the removed had been waking."""
 
-    __slots__ = ("event", "removed")
+    __slots__ = ("event", "removed", "waking", "woke")
 
-    def __init__(self, event: InboxSpliced, removed: tuple[UserMessage, ...]) -> None:
+    def __init__(
+        self, event: InboxSpliced, removed: tuple[UserMessage, ...], *, waking: bool
+    ) -> None:
         self.event = event
         self.removed = removed
+        self.waking = waking
+        self.woke: tuple[bool, ...] = ()
 
 
 class Inbox:
@@ -50,22 +54,39 @@ class Inbox:
         session: Where every change is logged.
         notify: Told of each message that came, was claimed or was dropped.
         bound: Most messages that may be pending in both lists together; None is no bound.
+
+    Attributes:
+        waking: How many of the pending messages were sent to wake the agent and not
+            put off by a cancellation since.
     """
 
-    __slots__ = ("_bound", "_changing", "_ids", "_next_step", "_next_turn", "_notify", "_session")
+    __slots__ = (
+        "_bound",
+        "_changing",
+        "_ids",
+        "_next_step",
+        "_next_turn",
+        "_notify",
+        "_session",
+        "waking",
+    )
 
     def __init__(self, session: Session, notify: Notify, bound: int | None) -> None:
         self._session = session
         self._notify: Notify | None = notify
         self._bound = bound
-        pending = replay_inbox(session.header, session.events) if session.seq else ([], [])
-        self._next_turn, self._next_step = pending
+        self._next_turn: list[UserMessage] = []
+        self._next_step: list[UserMessage] = []
+        if session.seq:
+            self._next_turn, self._next_step = replay_inbox(session.header, session.events)
         # Changes whose event is being told: who reads meanwhile sees the lists before them.
         self._changing: list[_Splice] | None = None
-        # Only there while something is pending: most inboxes are empty most of the time.
-        self._ids: dict[MessageId, None] | None = None
+        self.waking = 0
+        # Whether each pending message wakes. Only there while something is pending:
+        # most inboxes are empty most of the time.
+        self._ids: dict[MessageId, bool] | None = None
         for message in (*self._next_turn, *self._next_step):
-            self._add_id(message.id)
+            self._add_id(message.id, waking=False)
 
     @property
     def next_turn(self) -> tuple[UserMessage, ...]:
@@ -87,16 +108,19 @@ class Inbox:
         """Whether that list holds anything."""
         return bool(self._list(target))
 
-    def append(self, target: InboxTarget, message: UserMessage) -> None:
+    def append(self, target: InboxTarget, message: UserMessage, *, waking: bool = False) -> None:
         """Put a message at the end of a list; errors as `splice`."""
-        self.splice(target, len(self._list(target)), 0, (message,))
+        self.splice(target, len(self._list(target)), 0, (message,), waking=waking)
 
     def prepend(self, target: InboxTarget, message: UserMessage) -> None:
         """Put a message at the head of a list; errors as `splice`."""
         self.splice(target, 0, 0, (message,))
 
     def replace(self, message_id: MessageId, message: UserMessage) -> bool:
-        """Put `message` in the place of a pending one; False if that is not pending."""
+        """Put `message` in the place of a pending one; False if that is not pending.
+
+        It wakes the agent if that one did.
+        """
         place = self._find(message_id)
         if place is None:
             return False
@@ -112,9 +136,20 @@ class Inbox:
         return True
 
     def clear(self) -> None:
-        """Drop everything, next-step first."""
+        """Drop everything that is pending now, next-step first; what an observer adds stays."""
+        prompts = [message.id for message in self._next_turn]
         self.splice("next-step", 0, len(self._next_step), outcome="canceled")
-        self.splice("next-turn", 0, len(self._next_turn), outcome="canceled")
+        if prompts == [message.id for message in self._next_turn[: len(prompts)]]:
+            self.splice("next-turn", 0, len(prompts), outcome="canceled")
+            return
+        for message_id in prompts:  # an observer has moved them
+            self.remove(message_id)
+
+    def put_off(self) -> None:
+        """Let what is pending wake nobody any more: it waits for a wake that comes later."""
+        if self.waking and self._ids is not None:
+            self._ids = dict.fromkeys(self._ids, False)
+            self.waking = 0
 
     def claim(self, target: InboxTarget) -> tuple[UserMessage, ...]:
         """Take what a step consumes: all of next-step; for ``next-turn`` one prompt behind it."""
@@ -131,10 +166,12 @@ class Inbox:
         inserted: Sequence[UserMessage] = (),
         *,
         outcome: Literal["canceled"] | None = None,
+        waking: bool = False,
     ) -> tuple[UserMessage, ...]:
         """Remove and insert at one place of one list; returns what was removed.
 
-        Nothing removed and nothing inserted is no event.
+        Nothing removed and nothing inserted is no event. What is inserted wakes the
+        agent if `waking`, or if it takes the place of something that did.
 
         Raises:
             DeliveryError: ``DUPLICATE_MESSAGE`` if an inserted id is pending already.
@@ -147,7 +184,9 @@ class Inbox:
         removed = tuple(items[first : first + count])
         self._check(removed, inserted)
         event = InboxSpliced(target, first, count, tuple(inserted), outcome)
-        for splice in self._commit(_Splice(event, removed)):
+        if outcome is not None and inserted and self._ids is not None:
+            waking = waking or any(self._ids[message.id] for message in removed)
+        for splice in self._commit(_Splice(event, removed, waking=waking)):
             self._tell(splice)
         return removed
 
@@ -165,8 +204,9 @@ class Inbox:
         try:
             self._session.append(splice.event)
         except BaseException:
-            changing.remove(splice)
-            self._undo(splice)
+            if not self._session.holds(splice.event):
+                changing.remove(splice)
+                self._undo(splice)
             raise
         finally:
             if outermost:
@@ -177,10 +217,10 @@ class Inbox:
         data = splice.event
         items = self._list(data.target)
         items[data.start : data.start + data.removed_count] = data.inserted
-        for message in splice.removed:
-            self._drop_id(message.id)
+        if splice.removed:
+            splice.woke = tuple([self._drop_id(message.id) for message in splice.removed])
         for message in data.inserted:
-            self._add_id(message.id)
+            self._add_id(message.id, waking=splice.waking)
 
     def _undo(self, splice: _Splice) -> None:
         data = splice.event
@@ -188,8 +228,8 @@ class Inbox:
         items[data.start : data.start + len(data.inserted)] = splice.removed
         for message in data.inserted:
             self._drop_id(message.id)
-        for message in splice.removed:
-            self._add_id(message.id)
+        for message, waking in zip(splice.removed, splice.woke, strict=True):
+            self._add_id(message.id, waking=waking)
 
     def _before_change(self, target: InboxTarget) -> tuple[UserMessage, ...]:
         items = self._list(target)
@@ -252,13 +292,18 @@ class Inbox:
     def _list(self, target: InboxTarget) -> list[UserMessage]:
         return self._next_turn if target == "next-turn" else self._next_step
 
-    def _add_id(self, message_id: MessageId) -> None:
+    def _add_id(self, message_id: MessageId, *, waking: bool) -> None:
         if self._ids is None:
             self._ids = {}
-        self._ids[message_id] = None
+        self._ids[message_id] = waking
+        self.waking += waking
 
-    def _drop_id(self, message_id: MessageId) -> None:
-        if self._ids is not None:
-            self._ids.pop(message_id, None)
-            if not self._ids:
-                self._ids = None
+    def _drop_id(self, message_id: MessageId) -> bool:
+        """Forget a message; returns whether it was waking."""
+        if self._ids is None:
+            return False
+        waking = self._ids.pop(message_id, False)
+        self.waking -= waking
+        if not self._ids:
+            self._ids = None
+        return waking

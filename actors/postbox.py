@@ -7,6 +7,7 @@ attribute access, method calls through a proxy) overtake what is pending.
 
 from __future__ import annotations
 
+import inspect
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -65,14 +66,18 @@ def _receive(agent: Agent, envelope: Envelope[Any]) -> None:
         _stop(agent, reply_to)
         return
     try:
-        value = agent._handle_receive(envelope.message)
-    except Exception as error:
+        value = agent._handle_receive(envelope.message)  # pyright: ignore[reportPrivateUsage]
+    except BaseException as error:
         if reply_to is None:
             agent.runtime.logger.exception("agent %s refused a message", agent.id)
         else:
             answer_error(reply_to, error)
         return
-    if reply_to is not None:
+    if inspect.iscoroutine(value):
+        pending: Reply[Any] = agent.runtime.operate(value, name=f"call of agent {agent.id}")
+        if reply_to is not None:
+            pending.add_done_callback(partial(_pass_on, reply_to))
+    elif reply_to is not None:
         answer(reply_to, value)
 
 
@@ -82,9 +87,9 @@ def _stop(agent: Agent, reply_to: Any) -> None:
         ended.add_done_callback(partial(_pass_on, reply_to))
 
 
-def _pass_on(reply_to: Any, ended: Reply[None]) -> None:
-    error = ended.error()
+def _pass_on(reply_to: Any, outcome: Reply[Any]) -> None:
+    error = outcome.error()
     if error is None:
-        answer(reply_to, None)
+        answer(reply_to, outcome.get())
     else:
         answer_error(reply_to, error)

@@ -171,6 +171,10 @@ class Session:
         """Whether observers are being told of an event right now."""
         return self._publication is not None and self._publication.running
 
+    def holds(self, payload: Payload) -> bool:
+        """Whether this very payload has been committed; looks from the end of the log."""
+        return any(event.data is payload for event in reversed(self._log))
+
     def own_events(self, from_seq: int | None = None) -> list[Event]:
         """The events that are not inherited by a fork, from `from_seq` on."""
         start = self.header.seed_length or 0

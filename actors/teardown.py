@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ..messages.errors import DeadlockError
@@ -64,8 +65,8 @@ async def end(agent: Agent) -> None:
 
 
 async def _finish(agent: Agent) -> None:
-    await _quiesce(agent)
     try:
+        await _quiesce(agent)
         await agent.scope.dispose()
     finally:
         leave(agent)
@@ -89,13 +90,36 @@ async def _quiesce(agent: Agent) -> None:
         agent.detach()
 
 
-async def unwind(agent: Agent) -> None:
-    """Dispose the scope of an agent that was never published; failures are logged."""
+async def unwind(agent: Agent, then: Callable[[], None]) -> None:
+    """Dispose the scope of an agent that was never published, and call `then`.
+
+    Failures of clean-ups are logged. Cancelling the caller ends its wait only:
+    what was begun is taken back whole.
+    """
     agent.closing = True
+    try:
+        done = agent.scope.dispose_now()
+    except ExceptionGroup:
+        done = True
+        _log_unwinding(agent)
+    if done:
+        then()
+        return
+    rest = agent.runtime.spawn(_unwind(agent, then), name=f"taking back of {agent.id}")
+    await asyncio.shield(rest)
+
+
+async def _unwind(agent: Agent, then: Callable[[], None]) -> None:
     try:
         await agent.scope.dispose()
     except ExceptionGroup:
-        logger.exception("agent %s: clean-ups of a creation that was taken back failed", agent.id)
+        _log_unwinding(agent)
+    finally:
+        then()
+
+
+def _log_unwinding(agent: Agent) -> None:
+    logger.exception("agent %s: clean-ups of a creation that was taken back failed", agent.id)
 
 
 def leave(agent: Agent) -> None:

@@ -1,0 +1,89 @@
+"""Closing the log of a turn that nobody waits for any more.
+
+The turn's own code may come back or not; the log must be whole without it, so
+that the agent can be resumed. What its tools did is not known: the model is told
+so. Source: DESIGN section 4 (W3); the results are those of a repair, spec core 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ..messages.content import Text, ToolCall, ToolResult
+from ..messages.event import Event
+from ..messages.lossless import FrozenDict
+from ..messages.message import ToolMessage
+from ..messages.payload import (
+    AssistantReplied,
+    ErrorInfo,
+    StepStart,
+    ToolAnswered,
+    ToolCalled,
+    TurnEnd,
+    TurnEndReason,
+)
+
+if TYPE_CHECKING:
+    from .turn import Turn
+
+_NOT_STARTED = (
+    ErrorInfo("ToolNotStartedError", "TOOL_NOT_STARTED"),
+    "Error: the call was never started, because the agent was stopped before; it may be made again",
+)
+_UNKNOWN = (
+    ErrorInfo("ToolOutcomeUnknownError", "TOOL_OUTCOME_UNKNOWN"),
+    "Error: the agent was stopped during this call. Repeat it only if it cannot do harm twice.",
+)
+
+
+def abandon(turn: Turn) -> None:
+    """Answer what is unanswered, close step and turn; the turn logs nothing behind this.
+
+    Raises:
+        Exception: What the log refused with.
+    """
+    for call_id, started in unanswered(turn.session.log):
+        _answer(turn, call_id, started)
+    turn.close_step()
+    reason = TurnEndReason("aborted", reason=turn.cause())
+    turn.session.append(TurnEnd(turn.number, reason))
+
+
+def unanswered(log: Sequence[Event]) -> list[tuple[str, int | None]]:
+    """Ids of the calls of the last step without a result, each with the seq of its start."""
+    start = len(log)
+    while start and type(log[start - 1].data) is not StepStart:
+        start -= 1
+    pending: list[tuple[str, int | None]] = []
+    for event in log[start:]:
+        data = event.data
+        if isinstance(data, AssistantReplied):
+            calls = [block for block in data.message.content if isinstance(block, ToolCall)]
+            pending += [(call.id, None) for call in calls]
+        elif isinstance(data, ToolCalled) and (data.call_id, None) in pending:
+            pending[pending.index((data.call_id, None))] = (data.call_id, event.seq)
+        elif isinstance(data, ToolAnswered):
+            _strike(pending, data.message.source["callId"])
+    return pending
+
+
+def _strike(pending: list[tuple[str, int | None]], call_id: str) -> None:
+    for index, (known, _started) in enumerate(pending):
+        if known == call_id:
+            del pending[index]
+            return
+
+
+def _answer(turn: Turn, call_id: str, started: int | None) -> None:
+    error, text = _NOT_STARTED if started is None else _UNKNOWN
+    message = ToolMessage(
+        f"interrupted-tool-result-{call_id}-{turn.session.seq}",
+        (ToolResult(call_id, (Text(text),), is_error=True),),
+        FrozenDict({"kind": "tool", "callId": call_id}),
+    )
+    turn.session.append(
+        ToolAnswered(turn.number, turn.step, message, error),
+        surface="append",
+        sources=None if started is None else (started,),
+    )
