@@ -49,10 +49,12 @@ layers: $(VENV)/equipped
 	@$(BIN)/lint-imports --no-cache
 
 # `coverage run` with the script, not -m: that would put the checkout on sys.path.
+# 8 GiB are the most it may take: a test that runs away ends with a MemoryError, not with the machine.
 unit: $(VENV)/equipped
 	@echo "unit: pytest in random order, with branch coverage by path"
 	@mkdir -p .cache && rm -f .cache/passed
-	@$(BIN)/coverage run $(BIN)/pytest --quiet 2>&1 | tee .cache/pytest.log
+	@ulimit -v 8388608 2>/dev/null || true; \
+		$(BIN)/coverage run $(BIN)/pytest --quiet 2>&1 | tee .cache/pytest.log
 	@sed -nE 's/.*[^0-9]([0-9]+) passed.*|^([0-9]+) passed.*/\1\2/p' .cache/pytest.log | tail -n 1 > .cache/passed
 	@$(BIN)/coverage report
 
