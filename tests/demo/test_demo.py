@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import threading
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -120,16 +121,16 @@ async def test_a_survey_leaves_nothing_behind(odd_tree: Path) -> None:
     assert len(os.listdir("/proc/self/fd")) == files
 
 
-async def test_a_thousand_folders_and_files(tmp_path: Path) -> None:
-    """demo: thousands of files in a thousand folders are one survey like any other."""
-    for number in range(1000):
+async def test_hundreds_of_folders_and_thousands_of_files(tmp_path: Path) -> None:
+    """demo: thousands of files in hundreds of folders are one survey like any other."""
+    for number in range(300):
         folder = tmp_path / f"{number % 10}" / f"{number}"
         folder.mkdir(parents=True)
-        for name in "ab":
+        for name in "abcdefghij":
             (folder / f"{name}.py").write_text("def f(): pass\n")
     report = await surveyed(Order(str(tmp_path), jobs=64))
-    assert report.agents == 1011
-    assert (report.facts.folders, report.facts.files, report.facts.functions) == (1010, 2000, 2000)
+    assert (report.status, report.agents) == ("ok", 311)
+    assert (report.facts.folders, report.facts.files, report.facts.functions) == (310, 3000, 3000)
 
 
 async def test_rules_that_break_fail_the_survey_not_the_caller(
@@ -335,3 +336,15 @@ async def test_very_long_paths_fit_an_answer(tmp_path: Path) -> None:
     report = await surveyed(Order(str(tmp_path)))
     assert (report.status, report.facts.marks.count) == ("ok", 12)
     assert len(report.facts.to_json()) > 64 * 1024
+
+
+def test_what_the_parser_warns_of_is_not_ours(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """demo: sources that Python warns about parse, even where warnings are errors."""
+    (tmp_path / "a.py").write_text("def f(): return '\\d' is 1\n")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        code, out, err = run(capsys, "demo", "--json", "-q", str(tmp_path))
+    assert (code, err) == (0, "")
+    assert json.loads(out)["facts"]["unparsed"]["count"] == 0

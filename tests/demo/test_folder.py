@@ -169,3 +169,14 @@ def test_a_very_deep_tree_needs_no_call_stack(tmp_path: Path) -> None:
     finally:
         for path in reversed(paths):
             os.rmdir(path)
+
+
+def test_pages_go_on_behind_names_that_bytes_and_characters_order_differently(
+    tmp_path: Path,
+) -> None:
+    """demo: pages follow the order of bytes, so that no odd name is lost or listed twice."""
+    names = [os.fsdecode(b"\xff.py"), "\U0001f600.py", "\uffee.py", "z.py"]
+    for name in names:
+        (tmp_path / name).touch()
+    found = [path for page in pages(tmp_path, deep=False, limit=1) for path in page.files]
+    assert found == sorted(names, key=os.fsencode)
