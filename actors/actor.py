@@ -256,7 +256,11 @@ class EventLoopActor(pykka.Actor):
         try:
             response = self._handle_receive(envelope.message)
         except BaseException as error:
-            return self._take_failure(envelope, error)
+            try:
+                return self._take_failure(envelope, error)
+            finally:
+                # The error keeps this frame, and the asker's reply keeps the error.
+                del envelope, reply_to
         if type(response) is CoroutineType:
             return self._answer_later(envelope, cast("Pending", response))
         if reply_to is not None:
@@ -284,12 +288,10 @@ class EventLoopActor(pykka.Actor):
                 answer(envelope.reply_to, value)
         finally:
             box.current = None
+            del envelope
 
     def _take_failure(self, envelope: Envelope[Any], error: BaseException) -> Pending | None:
         reply_to = envelope.reply_to
-        if error.__traceback__ is not None:
-            # Our own frame leads to the asker's reply, which is about to hold the error.
-            error.__traceback__ = error.__traceback__.tb_next
         if not isinstance(error, Exception):
             return self._end_by(error, reply_to)
         if reply_to is not None:

@@ -442,8 +442,14 @@ async def test_cancelling_an_actors_task_before_its_first_step_answers_the_asker
     system: ActorSystem,
 ) -> None:
     """DESIGN 2, pykka A14: an actor whose task never got to run still answers and stops."""
+
+    class Counting(AsyncRecorder):
+        async def on_stop(self) -> None:  # type: ignore[override]
+            task = asyncio.current_task()
+            self.log.append(("stop", task is not None and task.cancelling()))
+
     log: list[Any] = []
-    ref = AsyncRecorder.start(log)
+    ref = Counting.start(log)
     await ref.ask("up", block=False)
     box = ref.actor_inbox
     assert isinstance(box, Letterbox)
@@ -454,8 +460,8 @@ async def test_cancelling_an_actors_task_before_its_first_step_answers_the_asker
     box.task.cancel()
     with pytest.raises(ActorDeadError):
         await reply
-    await until(lambda: "stop" in log)
-    assert log == ["start", "up", "stop"]
+    await until(lambda: box.closed)
+    assert log == ["start", "up", ("stop", 0)]
 
 
 async def test_cancelling_a_busy_actors_task_between_messages_ends_it(
@@ -703,6 +709,27 @@ async def test_a_stopped_actor_is_freed_though_its_ref_is_kept(system: ActorSyst
         await ref.stop(block=False)
         await asyncio.sleep(0)
         assert actor() is None
+    finally:
+        gc.enable()
+
+
+@BOTH
+async def test_a_failed_ask_leaves_no_cycle(kind: type[Recorder], system: ActorSystem) -> None:
+    """DESIGN 2: a reply that holds an exception is freed at once, with its traceback."""
+    import gc
+    import weakref
+
+    ref = kind.start()
+    gc.collect()
+    gc.disable()
+    try:
+        reply = ref.ask(fail, block=False)
+        kept = weakref.ref(reply)
+        await until(reply.done)
+        assert isinstance(reply.error(), ValueError)
+        del reply
+        await asyncio.sleep(0)
+        assert kept() is None
     finally:
         gc.enable()
 

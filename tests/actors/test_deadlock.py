@@ -230,6 +230,16 @@ def test_a_walk_through_branches_finds_the_cycle_and_ends() -> None:
     assert d.waits is wait_a
 
 
+def test_a_walk_through_a_cycle_of_others_ends() -> None:
+    """DESIGN 2: two others that wait for each other do not hold up who waits for them."""
+    a, b, c = Stub("a"), Stub("b"), Stub("c")
+    wait_b, wait_c = Stub("-"), Stub("-")
+    wait_b.workers, wait_c.workers = [b], [c]
+    b.waits, c.waits = wait_c, wait_b
+    begin_wait(a, wait_b)
+    assert a.waits is wait_b
+
+
 def test_of_two_threads_closing_a_cycle_at_least_one_is_refused() -> None:
     """DESIGN 2: two waits that close a cycle at the same moment cannot both begin."""
     for _ in range(200):

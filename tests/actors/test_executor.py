@@ -88,8 +88,12 @@ async def test_the_pool_is_bounded_and_the_rest_waits(executor: ThreadExecutor) 
 
 async def test_an_idle_thread_is_used_again(executor: ThreadExecutor) -> None:
     """DESIGN 2: one function after the other needs one thread."""
-    names = {(await executor.run(threading.current_thread)).name for _ in range(5)}
-    assert len(names) <= 2
+    names: set[str] = set()
+    for _ in range(5):
+        names.add((await executor.run(threading.current_thread)).name)
+        while executor._idle == 0:  # pyright: ignore[reportPrivateUsage]
+            await asyncio.sleep(0)
+    assert names == {"pool-worker-0"}
 
 
 async def test_a_cancelled_function_in_line_never_runs(executor: ThreadExecutor) -> None:

@@ -452,6 +452,68 @@ def test_operations_that_race_with_closing_are_answered() -> None:
         assert len(replies) == 200
 
 
+async def test_an_operation_handed_in_at_the_last_moment_is_refused() -> None:
+    """DESIGN 2: what another thread hands in while the last actor stops does not start any more."""
+    replies: list[Reply[Any]] = []
+    ran: list[str] = []
+
+    async def work(_operation: Operation[None]) -> None:
+        ran.append("operation")
+
+    class Last(EventLoopActor):
+        def on_stop(self) -> None:
+            def hand_in() -> None:
+                replies.append(system.operate(work))
+                replies.append(system.settle_now(ran.append, "settle"))
+
+            thread = threading.Thread(target=hand_in)
+            thread.start()
+            thread.join()
+
+    async with ActorSystem() as system:
+        system.start_actor(Last)
+    for _ in range(3):
+        await asyncio.sleep(0)
+    for reply in replies:
+        with pytest.raises(ActorDeadError) as caught:
+            reply.get()
+        assert caught.value.code == "RUNTIME_CLOSED"
+    assert len(replies) == 2
+    assert ran == []
+
+
+def test_a_thread_without_a_runtime_starts_actors_through_one(threaded: ActorSystem) -> None:
+    """DESIGN 2: what a foreign thread hands in runs with the runtime as the current one."""
+    refs: list[Any] = []
+
+    def hand_in() -> None:
+        refs.append(threaded.settle_now(EventLoopActor.start).get(timeout=30))
+
+    thread = threading.Thread(target=hand_in)
+    thread.start()
+    thread.join()
+    assert refs[0].actor_urn in threaded.actors
+
+
+async def test_a_finished_operation_leaves_no_cycle(system: ActorSystem) -> None:
+    """DESIGN 2: an operation is freed with its last reference, without the collector."""
+    import gc
+    import weakref
+
+    gc.collect()
+    gc.disable()
+    try:
+        operation = system.operate(answer, 1)
+        kept = weakref.ref(operation)
+        assert await operation == 1
+        del operation
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert kept() is None
+    finally:
+        gc.enable()
+
+
 async def test_wait_takes_any_pykka_future(system: ActorSystem) -> None:
     """DESIGN 2: runtime.wait awaits a foreign pykka future in a thread, a reply directly."""
     import pykka

@@ -471,6 +471,28 @@ def test_a_callback_added_while_another_thread_settles_is_called() -> None:
         assert len(calls) == 10
 
 
+def test_a_callback_that_misses_the_settling_is_called() -> None:
+    """DESIGN 2: a reply that settles while a callback is being added still calls it."""
+
+    class Late(list[Any]):
+        def append(self, item: Any) -> None:
+            reply.set(1)
+            super().append(item)
+
+    reply: Reply[int] = Reply()
+    reply._callbacks = Late()  # pyright: ignore[reportPrivateUsage]
+    seen: list[int] = []
+    reply.add_done_callback(lambda done: seen.append(done.get()))
+    assert seen == [1]
+
+
+def test_join_of_a_hooked_reply_is_made_when_gotten() -> None:
+    """DESIGN 2, pykka F11: a hooked reply among the parts does not keep the join pending."""
+    hooked: Reply[int] = Reply()
+    hooked.set_get_hook(lambda timeout: 2)
+    assert list(Reply.of(1).join(hooked).get(timeout=30)) == [1, 2]
+
+
 def test_repr_says_the_state() -> None:
     """DESIGN 2: a reply's text says whether it is pending, done or failed."""
     reply: Reply[int] = Reply()

@@ -313,6 +313,27 @@ def test_what_ignores_cancellation_does_not_keep_the_thread() -> None:
         asked.get()
 
 
+def test_tasks_that_nobody_tracked_are_cancelled_with_the_own_loop() -> None:
+    """DESIGN 2: in the threaded form a task made with asyncio alone is cancelled as well."""
+    log: list[str] = []
+
+    async def untracked() -> None:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            log.append("cancelled")
+            raise
+
+    class Careless(EventLoopActor):
+        async def on_receive(self, message: Any) -> None:
+            self.task = asyncio.create_task(untracked())
+            await asyncio.sleep(0)
+
+    with ActorSystem():
+        Careless.start().ask("go")
+    assert log == ["cancelled"]
+
+
 async def test_operations_and_spawned_tasks_end_with_the_runtime() -> None:
     """DESIGN 2: what is under way is cancelled when leaving, and its waiters are answered."""
     async with ActorSystem() as system:
@@ -375,7 +396,9 @@ async def test_leaving_survives_the_cancellation_of_its_task() -> None:
     task = asyncio.create_task(enter())
     await leaving.wait()
     task.cancel()
-    await asyncio.sleep(0)
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert not task.done()
     assert log == []
     gate.set()
     await asyncio.wait({task})
