@@ -12,10 +12,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
-from ..messages.content import ContentLike, content_of
+from ..messages.content import ContentLike
 from ..messages.errors import ActorDeadError, ConfigurationError, DeadlockError, SessionError
-from ..messages.lossless import freeze
-from ..messages.message import USER_SOURCE, MessageId, UserMessage
+from ..messages.lossless import type_name
+from ..messages.message import MessageId, UserMessage, sound_message, user_message
 from ..messages.options import AgentOptions
 from ..messages.payload import AbortCause, CallConfig, InboxTarget, RequestHeader
 from .abandonment import abandon
@@ -166,6 +166,8 @@ class Agent(EventLoopActor):
             ActorDeadError: If the agent is disposed.
             MailboxFullError: If its inbox is at its bound.
             DeliveryError: If the id is pending already.
+            ConfigurationError: If an argument is of the wrong kind or JSON would lose a
+                part of it, or the call comes from outside of the runtime's loop.
             SessionError: ``NOT_PUBLISHED`` during set-up, ``LOG_BROKEN`` after a log failure.
         """
         return self.deliver(self.message(content, source, id), "next-turn", waking=True)
@@ -192,9 +194,7 @@ class Agent(EventLoopActor):
         self, content: ContentLike, source: Any = None, id: MessageId | None = None
     ) -> UserMessage:
         """Make an input message out of what a caller handed over."""
-        frozen = USER_SOURCE if source is None else freeze(source, "message source")
-        message_id = self.runtime.ids.new("message") if id is None else id
-        return UserMessage(message_id, content_of(content), frozen)
+        return user_message(self.runtime.ids.new("message") if id is None else id, content, source)
 
     def deliver(self, message: UserMessage, target: InboxTarget, *, waking: bool) -> MessageId:
         """Accept a message: log it, and wake the agent if it is waking input.
@@ -218,7 +218,15 @@ class Agent(EventLoopActor):
         Args:
             cause: What the log will say.
             keep_inbox: Leave pending messages for the next wake.
+
+        Raises:
+            ConfigurationError: If `cause` is no `AbortCause`, or the call comes from
+                outside of the runtime's loop.
         """
+        if not isinstance(cause, AbortCause):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ConfigurationError(
+                f"cause of a cancellation must be an AbortCause, not {type_name(cause)}"
+            )
         if self.phase == "closed":
             return
         self._check_thread()
@@ -279,7 +287,7 @@ class Agent(EventLoopActor):
     def on_receive(self, message: Any) -> MessageId:
         """Queue what was told or asked as a follow-up; the answer is the message's id."""
         if isinstance(message, UserMessage):
-            return self.deliver(message, "next-turn", waking=True)
+            return self.deliver(sound_message(message), "next-turn", waking=True)
         return self.followup(message)
 
     # What the driver and the registry use.

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from ..messages.errors import ConfigurationError, SessionError
 from ..messages.header import SessionHeader
 from ..messages.header_codec import check_header
-from ..messages.lossless import SAFE_INTEGER
-from ..messages.options import AgentOptions
+from ..messages.lossless import type_name
+from ..messages.options import AgentOptions, check_options
+from ..messages.plain import name_text
 from .agent import Agent
 from .cancellation import CancellationToken
 from .creation import AgentSpec, Commit, Setup, establish
@@ -21,6 +22,10 @@ from .teardown import end, end_now, refuse_self_wait
 if TYPE_CHECKING:
     from .host import AgentHost
     from .tools.tool import Tool
+
+
+_Wanted: TypeAlias = tuple[str | None, str | None, int | None, str | None]
+_Parts: TypeAlias = tuple[str | None, Sequence["Tool"], Setup | None]
 
 
 class AgentRegistry:
@@ -94,10 +99,15 @@ class AgentRegistry:
             SessionError: ``SESSION_ALREADY_EXISTS`` if the id is live or stored.
             Exception: What the set-up or a veto raised.
         """
-        options = self._options(provider, model, max_tokens, reasoning_effort)
-        composed = _Composition(persona, tuple(tools), setup)
+        wanted = (provider, model, max_tokens, reasoning_effort)
         return self._host.operate(
-            self._create, id, cwd, options, composed, signal=signal, name="create agent"
+            self._create,
+            id,
+            cwd,
+            wanted,
+            (persona, tools, setup),
+            signal=signal,
+            name="create agent",
         )
 
     def resume(
@@ -119,9 +129,8 @@ class AgentRegistry:
             SessionError: ``SESSION_NOT_FOUND`` without a stored log,
                 ``SESSION_ALREADY_EXISTS`` if the agent is live.
         """
-        composed = _Composition(persona, tuple(tools), setup)
         return self._host.operate(
-            self._resume, agent_id, composed, signal=signal, name="resume agent"
+            self._resume, agent_id, (persona, tools, setup), signal=signal, name="resume agent"
         )
 
     async def establish(self, spec: AgentSpec) -> AgentHandle:
@@ -171,9 +180,11 @@ class AgentRegistry:
         operation: Operation[AgentHandle],
         agent_id: str | None,
         cwd: str | None,
-        options: AgentOptions,
-        composed: _Composition,
+        wanted: _Wanted,
+        composition: _Parts,
     ) -> AgentHandle:
+        options = self._options(*wanted)
+        composed = _composed(*composition)
         header = SessionHeader(
             self._host.ids.new("session") if agent_id is None else agent_id,
             self._host.clock.time_ms(),
@@ -184,8 +195,10 @@ class AgentRegistry:
         return await self.establish(spec)
 
     async def _resume(
-        self, operation: Operation[AgentHandle], agent_id: str, composed: _Composition
+        self, operation: Operation[AgentHandle], agent_id: str, composition: _Parts
     ) -> AgentHandle:
+        name_text(agent_id, "agent_id")
+        composed = _composed(*composition)
         if agent_id in self._agents:
             raise SessionError(
                 f"agent {agent_id} is live already; use runtime.agents.get({agent_id!r}), or "
@@ -204,7 +217,7 @@ class AgentRegistry:
         max_tokens: int | None,
         reasoning_effort: str | None,
     ) -> AgentOptions:
-        check_max_tokens(max_tokens)
+        check_options(provider, model, max_tokens, reasoning_effort)
         default = self._host.default_model
         if default is not None and provider is None:
             provider = default.provider
@@ -231,16 +244,16 @@ class _Composition:
         return None if self._setup is None else self._setup(agent)
 
 
-def check_max_tokens(max_tokens: object) -> None:
-    """Refuse a token ceiling that is no positive safe integer.
+def _composed(persona: str | None, tools: Sequence[Tool], setup: Setup | None) -> _Composition:
+    """Check what an agent is to be composed of.
 
     Raises:
-        ConfigurationError: Naming the value.
+        ConfigurationError: Naming the argument.
     """
-    if max_tokens is None:
-        return
-    good = isinstance(max_tokens, int) and not isinstance(max_tokens, bool)
-    if not good or not 0 < max_tokens <= SAFE_INTEGER:  # type: ignore[operator]
-        raise ConfigurationError(
-            f"max_tokens={max_tokens!r} must be a whole number from 1 to 2**53-1"
-        )
+    if setup is not None and not callable(setup):
+        raise ConfigurationError(f"setup must be a function of the agent, not {type_name(setup)}")
+    try:
+        listed = tuple(tools)
+    except TypeError:
+        raise ConfigurationError(f"tools must be a list of tools, not {type_name(tools)}") from None
+    return _Composition(persona, listed, setup)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..messages.message import UserMessage
+from ..messages.plain import plain_text
 from .assembly import Assembly, PromptContext
 from .snapshot import SnapshotTrack
 
@@ -52,6 +53,7 @@ def _snapshot(turn: Turn, assembly: Assembly) -> UserMessage | None:
     text = track.due(assembly.contexts, turn.session.messages)
     if text is None:
         return None
+    plain_text(text, f"runtime context of agent {agent.id}")
     message_id = agent.runtime.ids.new("message")
     content, source = agent.runtime.envelopes.snapshot(assembly.contexts, text)
     return UserMessage(message_id, content, source)

@@ -14,7 +14,8 @@ from ..messages.payload import CallConfig, RetryPlanned, RetryStarted
 from .interrupt import Interrupted
 from .models.failure import error_of
 from .models.retry import RetryPolicy
-from .notice import RequestFailed, Retry
+from .notice import RequestFailed
+from .verdict import delay_of
 
 if TYPE_CHECKING:
     from .turn import Turn
@@ -63,8 +64,9 @@ async def _offer(
         if hasattr(answer, "__await__"):
             answer = await answer
         turn.check()
-        if isinstance(answer, Retry):
-            return answer.delay
+        delay = delay_of(answer, agent.id)
+        if delay is not None:
+            return delay
     return None
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, fields
 
 from ..messages.errors import ConfigurationError
+from ..messages.plain import is_finite, quoted
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +32,10 @@ class AgentSettings:
     check_invariants: bool = False
 
     def __post_init__(self) -> None:
+        if type(self.check_invariants) is not bool:
+            raise ConfigurationError(
+                f"check_invariants={quoted(self.check_invariants)} must be True or False"
+            )
         for field in fields(self):
             value = getattr(self, field.name)
             if field.name == "check_invariants" or (value is None and "None" in str(field.type)):
@@ -41,8 +45,7 @@ class AgentSettings:
 
 
 def _check(name: str, value: object, *, whole: bool) -> None:
-    kinds = (int,) if whole else (int, float)
-    good = isinstance(value, kinds) and not isinstance(value, bool) and math.isfinite(value)
+    good = type(value) is int if whole else is_finite(value)
     if not good or value <= 0:  # type: ignore[operator]
         kind = "whole number of at least 1" if whole else "positive, finite number of seconds"
-        raise ConfigurationError(f"{name}={value!r} must be a {kind}")
+        raise ConfigurationError(f"{name}={quoted(value)} must be a {kind}")

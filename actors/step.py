@@ -13,12 +13,14 @@ from ..messages.payload import (
     HeaderLogged,
     RequestHeader,
 )
+from ..messages.plain import plain_text
 from ..messages.request import ModelRequest
 from .models.protocol import Model
 from .notice import RequestProposal
 from .retrying import wait_for_retry
 from .stream import Attempt, read_response
 from .tool_port import run_tools
+from .verdict import proposed
 
 if TYPE_CHECKING:
     from .turn import Turn
@@ -63,8 +65,7 @@ async def _propose(turn: Turn) -> CallConfig:
         answer = interceptor(RequestProposal(agent, config, turn.number, turn.step))
         if hasattr(answer, "__await__"):
             answer = await answer
-        if answer is not None:
-            config = answer
+        config = proposed(answer, config, agent.id)
     if not config.provider or not config.model:
         missing = "provider" if not config.provider else "model"
         raise ConfigurationError(
@@ -86,7 +87,8 @@ def _log_header(turn: Turn, config: CallConfig) -> None:
         and (known.tools is tools or known.tools == (tools or None))
     ):
         return
-    header = agent.runtime.envelopes.header(config, agent.system_text or None, tools or None)
+    system = plain_text(agent.system_text or "", f"system text of agent {agent.id}")
+    header = agent.runtime.envelopes.header(config, system or None, tools or None)
     turn.session.append(HeaderLogged(header, _reason(turn, known)))
     agent.header = header
 

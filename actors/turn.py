@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..messages.errors import ModelError, SessionError
+from ..messages.errors import ModelError
 from ..messages.message import UserMessage
 from ..messages.payload import (
     AbortCause,
@@ -21,9 +21,10 @@ from ..messages.payload import (
 from .cancellation import CancellationToken
 from .interrupt import Interrupt
 from .models.failure import failure_of
-from .notice import Enter, PreStep, Reject, TurnStopping
+from .notice import PreStep, TurnStopping
 from .prompting import assemble
 from .step import respond
+from .verdict import entered
 
 if TYPE_CHECKING:
     from .agent import Agent
@@ -138,16 +139,10 @@ class Turn:
             answer = interceptor(PreStep(agent, messages, self.number, self.step, self.token))
             if hasattr(answer, "__await__"):
                 answer = await answer
-            if isinstance(answer, Reject):
+            left = entered(answer, messages, agent.id)
+            if left is None:
                 return None
-            if isinstance(answer, Enter):
-                messages = tuple(answer.messages)
-            elif answer is not None:
-                raise SessionError(
-                    f"an agent/pre-step interceptor of agent {agent.id} answered "
-                    f"{type(answer).__name__}; answer Enter(messages), Reject(reason) or None",
-                    code="INVALID_DECISION",
-                )
+            messages = left
         return messages
 
     def _open_step(self, messages: tuple[UserMessage, ...]) -> None:

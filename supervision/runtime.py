@@ -152,7 +152,8 @@ class Runtime(AgentHost):
     async def _close(self) -> None:
         self.agents.closed = True
         # Whatever fails, all that stands behind it gets its turn.
-        outcomes = await asyncio.gather(self.subagents.close(), return_exceptions=True)
+        outcomes: list[object] = []
+        outcomes += await asyncio.gather(self.subagents.close(), return_exceptions=True)
         for agents in (self.agents.roots, self.agents.list):
             ends = [self.agents.end(agent) for agent in agents()]
             outcomes += await asyncio.gather(*ends, return_exceptions=True)

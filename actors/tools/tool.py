@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 from ...messages.content import ContentLike
 from ...messages.errors import ConfigurationError, ToolError
-from ...messages.message import UserMessage
+from ...messages.message import UserMessage, sound_message
 from ...messages.payload import ToolSchema
 from ...messages.schema import check_object_schema
 from ...messages.validation import Validator
@@ -83,8 +83,10 @@ class ToolContext:
         """Have `message` put before the model at the next step, behind the results.
 
         Raises:
+            ConfigurationError: If it is no `UserMessage` that can be logged.
             ToolError: If the call is over.
         """
+        message = sound_message(message)
         if self._closed:
             raise ToolError(
                 f"call {self.call_id} of tool {self.name!r} is over; "
