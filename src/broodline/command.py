@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 import typer
 
@@ -60,60 +60,68 @@ Python functions: it needs no key and no network. Hidden names and __pycache__ a
 Progress goes to stderr, the report to stdout."""
 
 
+Folder: TypeAlias = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="PATH",
+        callback=_folder,
+        help="Folder to survey; the installed package if absent.",
+    ),
+]
+AsJson: TypeAlias = Annotated[
+    bool, typer.Option("--json", help="Print one JSON document instead of the report.")
+]
+Explain: TypeAlias = Annotated[
+    bool, typer.Option("--explain", help="Print below each fact the command that checks it.")
+]
+Match: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="PATTERN", callback=_pattern, help="Survey files named like this, as *.py."
+    ),
+]
+Follow: TypeAlias = Annotated[
+    bool | None,
+    typer.Option(
+        "--follow/--no-follow",
+        help="Follow links, as find -L does.",
+        show_default="only within the installed package",
+    ),
+]
+Depth: TypeAlias = Annotated[
+    int,
+    typer.Option(
+        min=0, max=64, help="Levels of agents below the root; deeper folders are read there."
+    ),
+]
+Jobs: TypeAlias = Annotated[
+    int,
+    typer.Option(min=1, max=1000, help="Tool calls, delegations too, that one agent runs at once."),
+]
+Pace: TypeAlias = Annotated[
+    float,
+    typer.Option(
+        min=0, max=60, help="Seconds the model thinks before each message; 0.3 is nice to watch."
+    ),
+]
+Live: TypeAlias = Annotated[
+    bool, typer.Option("--live/--no-live", help="Draw the tree of agents on a terminal.")
+]
+Quiet: TypeAlias = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
+
+
 @app.command(help=_HELP)
 def demo(
-    path: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="PATH",
-            callback=_folder,
-            help="Folder to survey; the installed package if absent.",
-        ),
-    ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON document instead of the report.")
-    ] = False,
-    explain: Annotated[
-        bool, typer.Option("--explain", help="Print below each fact the command that checks it.")
-    ] = False,
-    match: Annotated[
-        str | None,
-        typer.Option(
-            metavar="PATTERN", callback=_pattern, help="Survey files named like this, as *.py."
-        ),
-    ] = None,
-    follow: Annotated[
-        bool | None,
-        typer.Option(
-            "--follow/--no-follow",
-            help="Follow links, as find -L does.",
-            show_default="only within the installed package",
-        ),
-    ] = None,
-    depth: Annotated[
-        int,
-        typer.Option(
-            min=0, max=64, help="Levels of agents below the root; deeper folders are read there."
-        ),
-    ] = 4,
-    jobs: Annotated[
-        int,
-        typer.Option(
-            min=1, max=1000, help="Tool calls, delegations too, that one agent runs at once."
-        ),
-    ] = 8,
-    pace: Annotated[
-        float,
-        typer.Option(
-            min=0,
-            max=60,
-            help="Seconds the model thinks before each message; 0.3 is nice to watch.",
-        ),
-    ] = 0.0,
-    live: Annotated[
-        bool, typer.Option("--live/--no-live", help="Draw the tree of agents on a terminal.")
-    ] = True,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
+    path: Folder = None,
+    as_json: AsJson = False,
+    explain: Explain = False,
+    match: Match = None,
+    follow: Follow = None,
+    depth: Depth = 4,
+    jobs: Jobs = 8,
+    pace: Pace = 0.0,
+    live: Live = True,
+    quiet: Quiet = False,
 ) -> None:
     """Survey a folder with a tree of agents and leave with its exit code."""
     if follow is None:

@@ -104,7 +104,9 @@ def test_an_interrupt_during_the_imports_is_met(tmp_path: Path, module: str) -> 
             break
     process.send_signal(signal.SIGINT)
     err = process.communicate(timeout=30)[1]
-    assert process.returncode == 130
+    # CPython that was interrupted inside of an exec() of text, as dataclasses use, ends itself
+    # by the signal in spite of the exit code. A shell shows 130 for both.
+    assert process.returncode in (130, -signal.SIGINT)
     assert "Traceback" not in err
     assert group_is_gone(process)
 
