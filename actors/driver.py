@@ -30,7 +30,8 @@ current_agent: ContextVar[Agent | None] = ContextVar("broodline_current_agent", 
 async def drive(agent: Agent) -> None:
     """Run turns until nothing is owed, then let the agent rest."""
     current_agent.set(agent)
-    current_actor.set(None)  # whoever woke it does not wait for what it does
+    if current_actor.get() is not None:
+        current_actor.set(None)  # whoever woke it does not wait for what it does
     task = asyncio.current_task()
     assert task is not None
     interrupt = Interrupt(task)

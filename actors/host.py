@@ -15,6 +15,7 @@ from .models.retry import RetryPolicy
 from .prompt import PromptRegistry
 from .sessions import SessionRegistry
 from .settings import AgentSettings
+from .silence import SilenceWatch
 from .store import Store
 from .system import ActorSystem
 from .tools.registry import ToolRegistry
@@ -40,6 +41,7 @@ class AgentHost(ActorSystem):
         agents: The live agents.
         settings: As given.
         envelopes: The parts of requests that many agents share.
+        silence: Watches the requests that wait for their model.
         default_model: As given.
     """
 
@@ -71,5 +73,9 @@ class AgentHost(ActorSystem):
         )
         self.agents = AgentRegistry(self)
         self.envelopes = EnvelopeCache()
+        self.silence = SilenceWatch(self, settings.request_timeout)
         if default_model is not None:
             self.models.register(default_model, retry=retry)
+
+    async def _close(self) -> None:
+        self.silence.close()

@@ -153,7 +153,9 @@ class Inbox:
 
     def claim(self, target: InboxTarget) -> tuple[UserMessage, ...]:
         """Take what a step consumes: all of next-step; for ``next-turn`` one prompt behind it."""
-        batch = self.splice("next-step", 0, len(self._next_step))
+        batch: tuple[UserMessage, ...] = ()
+        if self._next_step:
+            batch = self.splice("next-step", 0, len(self._next_step))
         if target == "next-turn":
             batch += self.splice("next-turn", 0, 1)
         return batch

@@ -27,19 +27,22 @@ class Interrupt:
 
     Attributes:
         task: As given.
+        armed: The task sits in a wait that may be cut short. A loop that waits often
+            sets it itself instead of paying for a call of `wait` each time.
+        fired: The current wait is being cut short; `absorb` it.
     """
 
-    __slots__ = ("_armed", "_fired", "task")
+    __slots__ = ("armed", "fired", "task")
 
     def __init__(self, task: asyncio.Task[object]) -> None:
         self.task = task
-        self._armed = False
-        self._fired = False
+        self.armed = False
+        self.fired = False
 
     def fire(self, _cause: object = None) -> None:
         """Cut the current wait short; outside of one this does nothing."""
-        if self._armed and not self._fired:
-            self._fired = True
+        if self.armed and not self.fired:
+            self.fired = True
             self.task.cancel()
 
     async def wait(self, awaitable: Awaitable[T]) -> T:
@@ -50,29 +53,35 @@ class Interrupt:
             asyncio.CancelledError: If somebody else cancelled the task, or what was
                 awaited let a cancellation of its own escape; `is_stray` tells.
         """
-        self._armed = True
+        self.armed = True
         try:
             value = await awaitable
-        except asyncio.CancelledError:
-            if not self._fired:
-                raise
-            await self._absorb()
-            raise Interrupted from None
         except BaseException as error:
-            if self._fired and is_stray(error, self.task):
-                await self._absorb()
-            raise
-        finally:
-            self._armed = False
-        if self._fired:
-            await self._absorb()
+            raise await self.broken(error) from None
+        self.armed = False
+        if self.fired:
+            await self.absorb()
         return value
 
-    async def _absorb(self) -> None:
-        # A cancellation asked for by the task itself while it ran is still to
-        # be delivered: it must not strike a later, uninterruptible wait. Nor may
-        # one by somebody else get lost that came together with ours.
-        self._armed = self._fired = False
+    async def broken(self, error: BaseException) -> BaseException:
+        """What to raise for an error that came out of the wait; the wait is over."""
+        self.armed = False
+        if self.fired:
+            if isinstance(error, asyncio.CancelledError):
+                await self.absorb()
+                return Interrupted()
+            if is_stray(error, self.task):
+                await self.absorb()
+        return error
+
+    async def absorb(self) -> None:
+        """Take back a cancellation by `fire` that was not needed, or has been met.
+
+        One asked for by the task itself while it ran is still to be delivered: it
+        must not strike a later, uninterruptible wait. Nor may one by somebody else
+        get lost that came together with ours.
+        """
+        self.armed = self.fired = False
         left = self.task.uncancel()
         try:
             await asyncio.sleep(0)

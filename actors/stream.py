@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-from collections.abc import AsyncIterable, AsyncIterator, Callable
+from collections.abc import AsyncIterable, AsyncIterator
 from typing import TYPE_CHECKING, cast
 
 from ..messages.chunk import Chunk, Finish, ModelFailure, ReasoningDelta, TextDelta, ToolCallDelta
@@ -13,7 +13,7 @@ from ..messages.errors import ModelError
 from ..messages.lossless import type_name
 from ..messages.payload import ChunkReceived
 from ..messages.request import ModelRequest
-from .interrupt import Interrupt, Interrupted
+from .interrupt import Interrupted
 from .models.assembler import Assembler
 from .models.failure import failure_of, malformed
 from .models.grammar import StreamGrammar
@@ -30,44 +30,53 @@ _CHUNKS_BETWEEN_BREATHS = 64
 
 
 class Attempt:
-    """What one request brought: the logged chunks, the blocks, and a failure if it failed."""
+    """What one request brought: the logged chunks, the blocks, and a failure if it failed.
 
-    __slots__ = ("assembler", "characters", "failure", "seqs")
-
-    def __init__(self) -> None:
-        self.assembler = Assembler()
-        self.seqs: list[int] = []
-        self.characters = 0
-        self.failure: ModelFailure | None = None
-
-
-class IdleWatch:
-    """Cuts a request short that brings no chunk for `timeout` seconds.
-
-    One timer a request: it re-arms itself instead of being reset at every chunk.
+    Attributes:
+        seqs: Of the chunks' events.
+        failure: Why it failed, or None.
+        silent: How often the silence watch has looked since the last chunk.
     """
 
-    __slots__ = ("_handle", "_interrupt", "_loop", "expired", "progress", "timeout")
+    __slots__ = ("_assembler", "_grammar", "characters", "failure", "seqs", "silent")
 
-    def __init__(
-        self, loop: asyncio.AbstractEventLoop, interrupt: Interrupt, timeout: float
-    ) -> None:
-        self._loop = loop
-        self._interrupt = interrupt
-        self.timeout = timeout
-        self.expired = False
-        self.progress = 0
-        self._handle = loop.call_later(timeout, self._check, 0)
+    def __init__(self) -> None:
+        # Most of a request is waiting for its first chunk: what takes chunks in comes with it.
+        self._assembler: Assembler | None = None
+        self._grammar: StreamGrammar | None = None
+        self.seqs: tuple[int, ...] | list[int] = ()
+        self.characters = 0
+        self.failure: ModelFailure | None = None
+        self.silent = 0
 
-    def _check(self, seen: int) -> None:
-        if self.progress == seen:
-            self.expired = True
-            self._interrupt.fire()
-        self._handle = self._loop.call_later(self.timeout, self._check, self.progress)
+    @property
+    def assembler(self) -> Assembler:
+        """The blocks so far."""
+        if self._assembler is None:
+            self._assembler = Assembler()
+        return self._assembler
 
-    def stop(self) -> None:
-        """Drop the timer."""
-        self._handle.cancel()
+    def take(self, turn: Turn, chunk: Chunk) -> bool:
+        """Check, log and assemble one chunk; True when it was the last.
+
+        Raises:
+            ModelError: If it may not come here.
+        """
+        grammar, assembler = self._grammar, self._assembler
+        if grammar is None or assembler is None:
+            grammar = self._grammar = StreamGrammar()
+            assembler = self.assembler
+            self.seqs = []
+        self.silent = 0
+        grammar.check(chunk)
+        event = turn.session.append(ChunkReceived(turn.number, turn.step, chunk))
+        cast("list[int]", self.seqs).append(event.seq)
+        assembler.feed(chunk)
+        if type(chunk) is Finish:
+            self.failure = chunk.failure
+            return True
+        self.characters += _size(chunk)
+        return False
 
 
 class _ModelRaised(Exception):
@@ -85,21 +94,19 @@ async def read_response(turn: Turn, model: Model, request: ModelRequest) -> Atte
     turn is cancelled, with what had arrived. Source: spec core 8.13, 12.5.
     """
     attempt = Attempt()
-    timeout = turn.agent.runtime.settings.request_timeout
-    loop = turn.agent.runtime.loop
-    watch = IdleWatch(loop, turn.interrupt, timeout) if timeout is not None else None
+    silence = turn.agent.runtime.silence
     stream: AsyncIterator[Chunk] | None = None
+    silence.watch(attempt, turn.interrupt)
     try:
         stream = _open(model, request)
-        await _take_in(turn, stream, attempt, watch)
+        await _take_in(turn, stream, attempt)
     except _ModelRaised as raised:
         attempt.failure = failure_of(raised.error, aborted=turn.token.cancelled)
     except Interrupted:
         if not turn.token.cancelled:
-            attempt.failure = _idle_failure(request, timeout)
+            attempt.failure = _idle_failure(request, silence.timeout)
     finally:
-        if watch is not None:
-            watch.stop()
+        silence.forget(attempt)
         if stream is not None:
             await _close(stream, request.session_id)
     return attempt
@@ -124,44 +131,41 @@ def _iterator_of(stream: object) -> AsyncIterator[Chunk]:
     )
 
 
-async def _take_in(
-    turn: Turn, stream: AsyncIterator[Chunk], attempt: Attempt, watch: IdleWatch | None
-) -> None:
-    append, token, wait = turn.session.append, turn.token, turn.interrupt.wait
-    number, step, limit = turn.number, turn.step, turn.agent.runtime.settings.max_response_chars
-    seqs, feed, check = attempt.seqs, attempt.assembler.feed, StreamGrammar().check
+async def _take_in(turn: Turn, stream: AsyncIterator[Chunk], attempt: Attempt) -> None:
+    token, interrupt = turn.token, turn.interrupt
+    limit = turn.agent.runtime.settings.max_response_chars
     while not token.cancelled:
+        interrupt.armed = True
         try:
-            chunk = await wait(anext(stream))
-        except StopAsyncIteration:
-            return
-        except Interrupted:
-            raise
+            chunk = await stream.__anext__()
         except BaseException as error:
-            if not is_stray(error, turn.interrupt.task):
-                raise
+            if await _ended(turn, error):
+                return
+            raise
+        interrupt.armed = False
+        if interrupt.fired:
+            await interrupt.absorb()
+        try:
+            last = attempt.take(turn, chunk)
+        except ModelError as error:
             raise _ModelRaised(error) from error
-        _accept(check, chunk)
-        seqs.append(append(ChunkReceived(number, step, chunk)).seq)
-        _accept(feed, chunk)
-        if type(chunk) is Finish:
-            attempt.failure = chunk.failure
+        if last:
             return
-        if watch is not None:
-            watch.progress += 1
-        if not len(seqs) % _CHUNKS_BETWEEN_BREATHS:
+        if not len(attempt.seqs) % _CHUNKS_BETWEEN_BREATHS:
             await asyncio.sleep(0)
-        attempt.characters += _size(chunk)
         if limit is not None and attempt.characters > limit:
             attempt.failure = _size_failure(turn.agent.id, limit)
             return
 
 
-def _accept(take: Callable[[Chunk], None], chunk: Chunk) -> None:
-    try:
-        take(chunk)
-    except ModelError as error:
-        raise _ModelRaised(error) from error
+async def _ended(turn: Turn, error: BaseException) -> bool:
+    """Whether the stream is simply at its end; else what it raised is raised as whose it is."""
+    error = await turn.interrupt.broken(error)
+    if isinstance(error, StopAsyncIteration):
+        return True
+    if isinstance(error, Interrupted) or not is_stray(error, turn.interrupt.task):
+        raise error
+    raise _ModelRaised(error) from error
 
 
 def _size(chunk: Chunk) -> int:
