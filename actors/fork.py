@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..messages.errors import SessionError
+from ..messages.plain import quoted
 from .seed import ends_in_open_turn
 from .session import Session
 
@@ -21,7 +22,7 @@ def check_boundary(source: Session, boundary: object) -> int:
         length = source.seq
     elif type(boundary) is not int or not 0 <= boundary < source.seq:
         raise SessionError(
-            f"session {source.id!r} cannot be forked at {boundary!r}: name one of its "
+            f"session {source.id!r} cannot be forked at {quoted(boundary)}: name one of its "
             f"{source.seq} events, from 0 on",
             code="INVALID_BOUNDARY",
         )

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import inspect
-import math
 from typing import Literal, TypeAlias, cast
 
 from ..messages.errors import ConfigurationError, PromptError
+from ..messages.lossless import type_name
+from ..messages.plain import is_finite, plain_text, quoted
 from .assembly import TextSource
 from .template import Template, TemplateSyntaxError, parse
 
@@ -91,6 +92,27 @@ def parse_section(section: Fragment, text: str) -> Template:
         raise PromptError(f"{section.subject}: {error}") from error
 
 
+def prompt_text(text: str, subject: str) -> str:
+    """The text as it goes into a request, which is logged.
+
+    Raises:
+        PromptError: If JSON would not keep it; names the subject.
+    """
+    try:
+        return plain_text(text, subject)
+    except ConfigurationError as error:
+        raise PromptError(error.message) from None
+
+
+def told(error: BaseException) -> str:
+    """Class and text of somebody else's error, whatever its own conversion does."""
+    try:
+        text = plain_text(str(error), "text")
+    except Exception:
+        return f"{type_name(error)} (its text cannot be read)"
+    return f"{type_name(error)}: {text}"
+
+
 def place(fragment: Fragment) -> tuple[float, int]:
     """Sort key of a fragment."""
     return fragment.order, fragment.number
@@ -108,17 +130,20 @@ def check_fragment(fragment: Fragment) -> None:
     name = cast(object, fragment.name)
     if not isinstance(name, str) or not name:
         raise ConfigurationError(
-            f"a {fragment.kind} needs a name: a non-empty string, not {name!r}"
+            f"a {fragment.kind} needs a name: a non-empty string, not {quoted(name)}"
         )
-    if type(order) not in (int, float) or not math.isfinite(fragment.order):
+    plain_text(name, f"name of a {fragment.kind}")
+    if not is_finite(order):
         raise ConfigurationError(
-            f"{fragment.subject}: order must be a finite number, not {order!r}"
+            f"{fragment.subject}: order must be a finite number, not {quoted(order)}"
         )
     if not isinstance(source, str) and not callable(source):
         raise ConfigurationError(
             f"{fragment.subject} must be a string or a function of a PromptContext, "
             f"not {type(source).__name__}"
         )
+    if isinstance(source, str):
+        plain_text(source, fragment.subject)
 
 
 def _is_async(function: object) -> bool:

@@ -164,7 +164,7 @@ class Hooks:
             if not listener.active:
                 continue
             failure = self._tell(listener, event, payload, contained=veto is not None)
-            veto = veto or failure
+            veto = failure if veto is None else veto
         if veto is not None:
             raise veto
 

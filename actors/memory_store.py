@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from ..messages.errors import ConfigurationError, SessionError, SessionLeasedError
 from ..messages.event import Event
 from ..messages.header import SessionHeader
+from ..messages.plain import quoted
 from .seed import ends_in_open_turn
 from .store import Lease, StoredLog
 
@@ -59,9 +60,11 @@ class MemoryWriter:
 class MemoryStore:
     """Keeps sessions in memory; implements `Store`, which documents the methods."""
 
-    __slots__ = ("_closed", "_records")
+    __slots__ = ("_closed", "_fence", "_records")
 
     def __init__(self) -> None:
+        # One count for all sessions: an id that is used again never repeats a number.
+        self._fence = 0
         self._records: dict[str, Record] = {}
         self._closed = False
 
@@ -146,7 +149,9 @@ class MemoryStore:
 
     async def read_from(self, session_id: str, from_seq: int) -> tuple[Event, ...]:
         if type(from_seq) is not int or from_seq < 0:
-            raise ConfigurationError(f"from_seq must be an integer from 0 on, not {from_seq!r}")
+            raise ConfigurationError(
+                f"from_seq must be an integer from 0 on, not {quoted(from_seq)}"
+            )
         return tuple(self._find(session_id).log[from_seq:])
 
     async def list(self) -> tuple[SessionHeader, ...]:
@@ -181,7 +186,8 @@ class MemoryStore:
             del self._records[record.header.id]
 
     def _hold(self, record: Record) -> Lease:
-        record.fence += 1
+        self._fence += 1
+        record.fence = self._fence
         record.held = True
         return Lease(record.header.id, record.fence, len(record.log))
 
@@ -192,7 +198,7 @@ class MemoryStore:
         return record
 
     def _read(self, record: Record) -> StoredLog:
-        revision = f"{id(self):x}-{record.fence}-{len(record.log)}"
+        revision = f"{id(self):x}-{len(record.log)}"
         return StoredLog(record.header, tuple(record.log), revision)
 
     def _check_open(self) -> None:

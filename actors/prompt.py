@@ -12,15 +12,18 @@ from __future__ import annotations
 import inspect
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import cast
 
 from ..messages.errors import ConfigurationError, PromptError
+from ..messages.plain import plain_text, quoted
 from .assembly import Assembly, PromptAssembling, PromptContext, TextSource
 from .blueprint import Blueprint, Layer
-from .fragment import Fragment, check_fragment
+from .fragment import Fragment, check_fragment, told
 from .hooks import Hooks
 from .registration import Registration
 from .rendering import Rendering, render_now
 from .scope import Scope, register_in
+from .stray import as_exception, is_stray, running_task
 from .template import NAME
 
 PERSONA = "deployment:persona"
@@ -145,9 +148,9 @@ class PromptRegistry:
             names: Which; None is all.
 
         Raises:
-            ConfigurationError: If `scope` is disposed.
+            ConfigurationError: If `scope` is disposed, or `names` is no list of names.
         """
-        chosen = None if names is None else tuple(names)
+        chosen = None if names is None else _names(names)
         number = self._next()
         fragment = Fragment("suppression", f"#{number}", "", number=number, names=chosen)
         return self._add(fragment, scope)
@@ -240,6 +243,16 @@ class PromptRegistry:
         return blueprint
 
 
+def _names(names: object) -> tuple[str, ...]:
+    listed = tuple(cast("Sequence[object]", names)) if isinstance(names, list | tuple) else None
+    if listed is None or not all(isinstance(name, str) for name in listed):
+        raise ConfigurationError(
+            f"names must be a list of the names of contexts, not {quoted(names)}; "
+            "leave it out to hide them all"
+        )
+    return cast("tuple[str, ...]", listed)
+
+
 class _Removal:
     """Undoes one registration; lighter than a partial, of which agents would hold many."""
 
@@ -267,11 +280,13 @@ async def _intercepted(interceptor: object, notice: PromptAssembling) -> Assembl
         answer: object = interceptor(notice)
         if inspect.isawaitable(answer):
             answer = await answer
-    except Exception as error:
+    except BaseException as error:
+        if not is_stray(error, running_task()):
+            raise
         raise PromptError(
-            f"{name}, an interceptor of {ASSEMBLE!r}, failed: {type(error).__name__}: {error}; "
+            f"{name}, an interceptor of {ASSEMBLE!r}, failed: {told(error)}; "
             "mend it or dispose its registration"
-        ) from error
+        ) from as_exception(error)
     if answer is None:
         return notice.assembly
     if not isinstance(answer, Assembly):
@@ -279,4 +294,20 @@ async def _intercepted(interceptor: object, notice: PromptAssembling) -> Assembl
             f"{name}, an interceptor of {ASSEMBLE!r}, gave a {type(answer).__name__}; it must "
             "return an Assembly, or None for no change"
         )
-    return answer
+    return _sound(answer, f"what {name}, an interceptor of {ASSEMBLE!r}, gave")
+
+
+def _sound(assembly: Assembly, subject: str) -> Assembly:
+    """The assembly itself, once it is sure that a request can be made and logged of it."""
+    try:
+        if assembly.system is not None:
+            plain_text(assembly.system, "system")
+        for name, text in assembly.contexts:
+            plain_text(name, "name of a context")
+            plain_text(text, "text of a context")
+    except (TypeError, ValueError) as error:
+        raise PromptError(
+            f"{subject} cannot be asked with ({told(error)}); its system must be text or None, its "
+            "contexts pairs of texts"
+        ) from error
+    return assembly

@@ -25,6 +25,18 @@ Spawn: TypeAlias = Callable[[Coroutine[Any, Any, None]], object]
 _LOGGER = logging.getLogger("broodline.session")
 
 
+def without(observers: tuple[Observer, ...], observer: Observer) -> tuple[Observer, ...]:
+    """All but the first that is `observer` itself; two that are equal are two."""
+    for index, one in enumerate(observers):
+        if one is observer:
+            return observers[:index] + observers[index + 1 :]
+    return observers
+
+
+def _among(observer: Observer, observers: tuple[Observer, ...]) -> bool:
+    return any(one is observer for one in observers)
+
+
 class Publication:
     """The observers of one session and what is still to be told."""
 
@@ -44,9 +56,7 @@ class Publication:
         return Registration(partial(self._remove, observer))
 
     def _remove(self, observer: Observer) -> None:
-        observers = list(self._observers)
-        observers.remove(observer)
-        self._observers = tuple(observers)
+        self._observers = without(self._observers, observer)
 
     def defer(self, then: Callable[[], None]) -> None:
         """Run `then` when nothing is being told, at once if that is so now."""
@@ -77,7 +87,7 @@ class Publication:
     def _tell_all(self, event: Event) -> None:
         observers = self._observers
         for observer in observers:
-            if observers is not self._observers and observer not in self._observers:
+            if observers is not self._observers and not _among(observer, self._observers):
                 continue
             try:
                 result = observer(event)
@@ -92,7 +102,12 @@ class Publication:
     def _run_deferred(self) -> None:
         deferred, self._deferred = self._deferred, None
         for then in deferred or ():
-            then()
+            try:
+                then()
+            except Exception:  # the others wait for it as well
+                _LOGGER.exception(
+                    "what waited for the observers of session %r failed", self._session_id
+                )
 
     def _start(self, observer: Observer, event: Event, result: Awaitable[Any]) -> None:
         coroutine = self._contain(observer, event, result)

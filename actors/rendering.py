@@ -10,9 +10,11 @@ from collections.abc import Awaitable
 from typing import Any, cast
 
 from ..messages.errors import PromptError
+from ..messages.lossless import type_name
 from .assembly import Assembly, PromptContext
 from .blueprint import BUILT_IN, Blueprint
-from .fragment import Fragment, parse_section
+from .fragment import Fragment, parse_section, prompt_text, told
+from .stray import as_exception, is_stray, running_task
 
 
 class MustWaitError(Exception):
@@ -104,17 +106,20 @@ class Rendering:
                 result = await self._awaited(fragment, result)
         except MustWaitError:
             raise
-        except Exception as error:
+        except BaseException as error:
+            if not is_stray(error, running_task()):
+                raise
             raise PromptError(
-                f"{subject} failed: {type(error).__name__}: {error}; mend its function or "
-                "dispose its registration"
-            ) from error
-        if result is not None and not isinstance(result, str):
+                f"{subject} failed: {told(error)}; mend its function or dispose its registration"
+            ) from as_exception(error)
+        if result is None or (type(result) is str and result.isascii()):
+            return result
+        if not isinstance(result, str):
             raise PromptError(
-                f"{subject} gave a {type(result).__name__}; its function must return a string, "
+                f"{subject} gave a {type_name(result)}; its function must return a string, "
                 "or None for nothing"
             )
-        return result
+        return prompt_text(result, subject)
 
     async def _awaited(self, fragment: Fragment, result: Awaitable[Any]) -> Any:
         if self._may_wait:

@@ -7,13 +7,14 @@ The log is the one store of truth. Everything a driver asks at every step
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from typing import Any, Protocol, TypeAlias
 
 from ..messages.codec import decode_payload, sources_of, surface_op_of
 from ..messages.errors import ConfigurationError, SessionError
-from ..messages.event import Event, SurfaceOp
+from ..messages.event import Event, SurfaceOp, new_event
 from ..messages.header import SessionHeader
 from ..messages.message import Message
 from ..messages.payload import (
@@ -25,10 +26,11 @@ from ..messages.payload import (
     ToolAnswered,
     UserMessageLogged,
 )
+from ..messages.plain import quoted
 from ..messages.vocabulary import KNOWN_TYPES
 from .envelope import canonical
 from .invariants import RULES, Balance
-from .publication import Publication
+from .publication import Publication, without
 from .registration import Registration
 from .seed import check_seed, check_seeded
 from .store import Lease
@@ -39,6 +41,7 @@ Spawn: TypeAlias = Callable[[Coroutine[Any, Any, None]], object]
 Sink: TypeAlias = Callable[[Event], None]
 
 _NO_RULE = (None, None)
+_CHECKING = "a check may not append: it runs before the commit"
 
 
 class Clock(Protocol):
@@ -164,7 +167,7 @@ class Session:
     @property
     def sealed(self) -> bool:
         """Whether it is sealed: nothing can be appended any more."""
-        return self._halt is not None
+        return self._halt is not None and self._halt is not _CHECKING
 
     @property
     def publishing(self) -> bool:
@@ -223,7 +226,7 @@ class Session:
         check, advance = RULES.get(kind, _NO_RULE)
         if check is not None and self._checked:
             check(self._balance, payload, surface)
-        event = Event(len(log), self._clock.time_ms(), payload, surface, sources, ignorable)
+        event = new_event(len(log), self._clock.time_ms(), payload, surface, sources, ignorable)
         shown = kind is UserMessageLogged or kind is AssistantReplied or kind is ToolAnswered
         if shown or surface is not None or sources is not None:
             self._surface.check(event, log)
@@ -284,7 +287,15 @@ class Session:
         return self._publication.add(observer)
 
     def add_check(self, check: Observer) -> Registration:
-        """Have `check` asked before every commit; what it raises vetoes the event."""
+        """Have `check` asked before every commit; what it raises vetoes the event.
+
+        Raises:
+            ConfigurationError: If it is a coroutine function: nobody could wait for it.
+        """
+        if inspect.iscoroutinefunction(check):
+            raise ConfigurationError(
+                f"a check must be a plain function, not {quoted(check)}: the commit cannot wait"
+            )
         self._checks = (*self._checks, check)
         return Registration(partial(self._drop_check, check))
 
@@ -294,7 +305,7 @@ class Session:
 
     def seal(self, reason: str) -> None:
         """Refuse every further append; reading goes on. The first reason stays."""
-        if self._halt is None:
+        if self._halt is None or self._halt is _CHECKING:
             self._halt = reason
 
     def after_publication(self, then: Callable[[], None]) -> None:
@@ -331,17 +342,18 @@ class Session:
             self.request_header = canonical(event.data.header)  # type: ignore[union-attr]
 
     def _ask(self, event: Event) -> None:
-        self._halt = "a check may not append: it runs before the commit"
+        self._halt = _CHECKING
         try:
             for check in self._checks:
                 check(event)
         finally:
-            self._halt = None
+            if self._halt is _CHECKING:
+                self._halt = None
+        if self._halt is not None:  # a check has sealed it
+            raise self._halted()
 
     def _drop_check(self, check: Observer) -> None:
-        checks = list(self._checks)
-        checks.remove(check)
-        self._checks = tuple(checks)
+        self._checks = without(self._checks, check)
 
     def _halted(self) -> SessionError:
         return SessionError(

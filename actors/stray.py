@@ -26,7 +26,7 @@ def is_stray(error: BaseException, task: asyncio.Task[object] | None) -> bool:
         return not task.cancelling()
     if isinstance(error, GeneratorExit):
         # A coroutine that is closed gets this outside of any step of its task.
-        return _running() is task
+        return running_task() is task
     return True
 
 
@@ -39,7 +39,8 @@ def as_exception(error: BaseException) -> Exception:
     return stray
 
 
-def _running() -> asyncio.Task[object] | None:
+def running_task() -> asyncio.Task[object] | None:
+    """The task that runs now, or None; also where no loop runs."""
     try:
         return asyncio.current_task()
     except RuntimeError:

@@ -13,8 +13,10 @@ from typing import TypeAlias, cast
 from ..messages.content import ToolResult
 from ..messages.errors import ConfigurationError
 from ..messages.event import Event, Replace
+from ..messages.lossless import type_name
 from ..messages.message import AssistantMessage, Message
 from ..messages.payload import AssistantReplied, ToolAnswered, UserMessageLogged
+from ..messages.plain import quoted
 
 Shown: TypeAlias = UserMessageLogged | AssistantReplied | ToolAnswered
 
@@ -65,7 +67,7 @@ class Surface:
         if operation is None:
             raise _refusal(event, 'needs a surface operation: "append" or Replace')
         if type(operation) is not Replace:
-            raise _refusal(event, f"has the unknown surface operation {operation!r}")
+            raise _refusal(event, f"has the unknown surface operation {quoted(operation)}")
         first, last = self._span(event, operation)
         self._check_replace(event, self.nodes[first : last + 1], log)
 
@@ -89,7 +91,7 @@ class Surface:
         positions: list[int] = []
         for seq in (operation.start, operation.end):
             if type(seq) is not int or seq not in self.nodes:
-                raise _refusal(event, f"replaces {seq!r}, which is not on the surface")
+                raise _refusal(event, f"replaces {quoted(seq)}, which is not on the surface")
             positions.append(self.nodes.index(seq))
         if positions[0] > positions[1]:
             raise _refusal(
@@ -120,13 +122,15 @@ def _refusal(event: Event, text: str) -> ConfigurationError:
 
 
 def _check_sources(event: Event, sources: tuple[int, ...]) -> None:
+    if type(sources) is not tuple:  # a list could still be changed
+        raise _refusal(event, f"has sources of type {type_name(sources)}; give a tuple")
     if not sources:
         if type(event.data) is not AssistantReplied:
             raise _refusal(event, "cites nothing: leave sources out, or name at least one")
         return
     for seq in sources:
         if type(seq) is not int:
-            raise _refusal(event, f"cites {seq!r}, which is not an integer")
+            raise _refusal(event, f"cites {quoted(seq)}, which is not an integer")
     if min(sources) < 0 or max(sources) >= event.seq:
         raise _refusal(event, "cites events that are not before it")
     if len(frozenset(sources)) != len(sources):

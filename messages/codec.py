@@ -18,6 +18,7 @@ from .lossless import SAFE_INTEGER, freeze
 from .lossless import type_name as kind_name
 from .payload import OpaquePayload, Payload
 from .payload_codec import DECODERS, ENCODERS
+from .plain import name_text, quoted
 from .shape import SHAPES
 from .vocabulary import KNOWN_TYPES
 
@@ -46,10 +47,11 @@ def decode_payload(name: str, data: Any) -> Payload:
     Raises:
         ConfigurationError: Naming the place that is not of its shape.
     """
-    if type(name) is not str or not name:
-        raise ConfigurationError(f"type of an event must be a name, not {name!r}")
+    if type(name) is not str:
+        raise ConfigurationError(f"type of an event must be a name, not {quoted(name)}")
     decode = DECODERS.get(name)
     if decode is None:
+        name = name_text(name, "type of an event")
         return OpaquePayload(name, freeze(data, f"data of {name}"))
     try:
         return decode(_validator(name)(data))
@@ -59,6 +61,8 @@ def decode_payload(name: str, data: Any) -> Payload:
         raise ConfigurationError(f"{name}: {place}: {first['msg']}") from None
     except ConfigurationError as error:
         raise ConfigurationError(f"{name}: {error.message}") from None
+    except RecursionError:
+        raise ConfigurationError(f"{name}: tool results nest too deep to be read") from None
 
 
 def decode_event(data: Any) -> Event:
@@ -79,7 +83,7 @@ def decode_event(data: Any) -> Event:
     except ConfigurationError as error:
         seq = object_of(data).get("seq") if isinstance(data, dict) else None
         raise SessionCorruptError(
-            f"event {seq!r} is malformed: {error.message}", details={"seq": repr(seq)}
+            f"event {quoted(seq)} is malformed: {error.message}", details={"seq": quoted(seq)}
         ) from None
 
 
@@ -90,13 +94,13 @@ def _event(value: Any) -> Event:
     except KeyError as missing:
         raise ConfigurationError(f"top-level key {missing} is missing") from None
     if type(name) is not str:
-        raise ConfigurationError(f"type of an event must be a name, not {name!r}")
+        raise ConfigurationError(f"type of an event must be a name, not {quoted(name)}")
     operation, sources, ignorable = None, None, False
     if len(data) > len(_REQUIRED):
         operation, sources, ignorable = _options(data)
     if name not in KNOWN_TYPES and not ignorable:
         raise SessionFormatUnsupportedError(
-            f"event {seq!r} is of the type {name!r}, which this build does not know; "
+            f"event {quoted(seq)} is of the type {quoted(name)}, which this build does not know; "
             "read the log with a newer one",
             details={"type": name},
         )
@@ -112,12 +116,12 @@ def _event(value: Any) -> Event:
 
 def _options(data: dict[str, Any]) -> tuple[SurfaceOp | None, tuple[int, ...] | None, bool]:
     """What stands in an envelope beside the four keys that are always there."""
-    unknown = sorted(str(key) for key in data if key not in _ENVELOPE)
+    unknown = sorted(quoted(key) for key in data if key not in _ENVELOPE)
     if unknown:
-        raise ConfigurationError(f"top-level keys {unknown} are unknown")
+        raise ConfigurationError(f"top-level keys {', '.join(unknown)} are unknown")
     ignorable = data.get("ignorable", False)
     if ignorable is not True and "ignorable" in data:
-        raise ConfigurationError(f"ignorable may only be true, not {ignorable!r}")
+        raise ConfigurationError(f"ignorable may only be true, not {quoted(ignorable)}")
     operation = surface_op_of(data.get("surfaceOp"))
     return operation, sources_of(data.get("sourceEventSeqs")), ignorable
 
@@ -167,18 +171,21 @@ def surface_op_of(value: Any) -> SurfaceOp | None:
     Raises:
         ConfigurationError: If it is anything else.
     """
-    if value is None or value == "append":
-        return "append" if value else None
+    given: object = value
+    if value is None:
+        return None
+    if isinstance(value, str) and value == "append":
+        return "append"
     if isinstance(value, dict):
         data = object_of(value)
         if data.keys() == {"op", "start", "end"} and data["op"] == "replace":
             return Replace(natural(data["start"], "start"), natural(data["end"], "end"))
     raise ConfigurationError(
-        f'surfaceOp must be "append" or {{op: "replace", start, end}}, not {value!r}'
+        f'surfaceOp must be "append" or {{op: "replace", start, end}}, not {quoted(given)}'
     )
 
 
-def sources_of(value: Any) -> tuple[int, ...] | None:
+def sources_of(value: object) -> tuple[int, ...] | None:
     """Read citations: a list of sequence numbers, or None.
 
     Raises:
@@ -188,7 +195,7 @@ def sources_of(value: Any) -> tuple[int, ...] | None:
         return None
     if not isinstance(value, list):
         raise ConfigurationError(f"sourceEventSeqs must be a list, not {kind_name(value)}")
-    return tuple([natural(seq, "sourceEventSeqs") for seq in cast(list[Any], value)])
+    return tuple([natural(seq, "sourceEventSeqs") for seq in cast("list[object]", value)])
 
 
 def object_of(value: Any, subject: str = "event") -> dict[str, Any]:
@@ -202,12 +209,14 @@ def object_of(value: Any, subject: str = "event") -> dict[str, Any]:
     return cast(dict[str, Any], value)
 
 
-def natural(value: Any, subject: str) -> int:
+def natural(value: object, subject: str) -> int:
     """The value itself, once it is sure to be a safe integer from 0 on.
 
     Raises:
         ConfigurationError: If it is not; a bool is no integer.
     """
     if type(value) is not int or not 0 <= value <= SAFE_INTEGER:
-        raise ConfigurationError(f"{subject} must be an integer from 0 to 2**53-1, not {value!r}")
+        raise ConfigurationError(
+            f"{subject} must be an integer from 0 to 2**53-1, not {quoted(value)}"
+        )
     return value

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 from .errors import ConfigurationError
-from .lossless import FrozenList, freeze, type_name
+from .lossless import FrozenDict, FrozenList, freeze, type_name
 from .plain import plain_text
 
 
@@ -156,9 +156,9 @@ def _sound_result(result: ToolResult) -> ToolResult:
     return ToolResult(call_id, tuple([sound_block(one) for one in result.content]), result.is_error)
 
 
-def opaque_fault(data: object) -> str | None:
+def opaque_fault(data: Any) -> str | None:
     """Why a JSON object cannot stand in a log as an `OpaqueBlock`, or None."""
-    block = cast("dict[Any, Any]", data) if isinstance(data, dict) else {}
+    block: dict[Any, Any] = data if type(data) in (dict, FrozenDict) else {}
     kind: object = block.get("type")
     if type(kind) is not str or not kind:
         return "a content block must be an object with a type"

@@ -12,6 +12,7 @@ from typing import Any
 from .codec import natural, object_of
 from .errors import ConfigurationError, SessionFormatUnsupportedError
 from .header import FORMAT_VERSION, SessionHeader
+from .plain import name_text, plain_text, quoted
 
 _FIELDS = {
     "version": "version",
@@ -52,7 +53,7 @@ def decode_header(
     """
     fields = object_of(data, "a session header")
     _check_version(fields.get("version", FORMAT_VERSION))
-    unknown = sorted(repr(key) for key in fields if key not in _FIELDS)
+    unknown = sorted(quoted(key) for key in fields if key not in _FIELDS)
     if unknown:
         raise ConfigurationError(f"a session header has no field {', '.join(unknown)}")
     values = {_FIELDS[key]: value for key, value in fields.items()}
@@ -96,8 +97,9 @@ def check_header(header: SessionHeader, *, session_id: str | None = None) -> Non
         _check_text(header.parent_session, "parentSession")
     if header.agent_preset is not None:
         _check_text(header.agent_preset, "agentPreset")
-    if header.origin is not None and header.origin != "subagent":
-        raise ConfigurationError(f'origin may only be "subagent", not {header.origin!r}')
+    origin: object = header.origin
+    if origin is not None and (type(origin) is not str or origin != "subagent"):
+        raise ConfigurationError(f'origin may only be "subagent", not {quoted(origin)}')
 
 
 def check_cwd(cwd: object) -> None:
@@ -107,21 +109,25 @@ def check_cwd(cwd: object) -> None:
         ConfigurationError: If it is no text, or a relative path.
     """
     if type(cwd) is not str or not (posixpath.isabs(cwd) or ntpath.isabs(cwd)):
-        raise ConfigurationError(f"cwd must be an absolute path, not {cwd!r}")
+        raise ConfigurationError(f"cwd must be an absolute path, not {quoted(cwd)}")
+    plain_text(cwd, "cwd")
 
 
 def _check_version(version: object) -> None:
     if type(version) is not int:
-        raise ConfigurationError(f"version of a session header must be an integer, not {version!r}")
+        raise ConfigurationError(
+            f"version of a session header must be an integer, not {quoted(version)}"
+        )
     if version != FORMAT_VERSION:
         age = "newer" if version > FORMAT_VERSION else "older"
         raise SessionFormatUnsupportedError(
-            f"the session's format version {version} is {age} than {FORMAT_VERSION}, the one this "
-            "build reads",
+            f"the session's format version {quoted(version)} is {age} than {FORMAT_VERSION}, "
+            "the one this build reads",
             details={"version": version, "supported": FORMAT_VERSION},
         )
 
 
 def _check_text(value: object, subject: str) -> None:
     if type(value) is not str or not value:
-        raise ConfigurationError(f"{subject} must be a text that is not empty, not {value!r}")
+        raise ConfigurationError(f"{subject} must be a text that is not empty, not {quoted(value)}")
+    name_text(value, subject)

@@ -106,7 +106,7 @@ def decode_config(data: Json) -> p.CallConfig:
         data["provider"],
         data["model"],
         data.get("reasoningEffort"),
-        data.get("temperature"),
+        freeze(data.get("temperature"), "temperature"),
         data.get("maxTokens"),
         None if stop is None else tuple(stop),
     )

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import math
+from typing import cast
 
 from ...messages.chunk import Finish, ModelFailure
 from ...messages.errors import ModelError
 from ...messages.lossless import SAFE_INTEGER
+from ...messages.plain import is_finite
 from .redaction import error_text, redact, render_chain
 
 ABORTED = "ABORTED"
@@ -31,10 +33,10 @@ def failure_of(exc: BaseException, *, aborted: bool = False) -> ModelFailure:
     if isinstance(exc, ModelError):
         return ModelFailure(
             redact(error_text(exc)),
-            ABORTED if aborted else _code(exc.code),
-            _status(exc.status),
-            _milliseconds(exc.retry_after),
-            _short(exc.request_id),
+            ABORTED if aborted else _code(_fact(exc, "code")),
+            _status(_fact(exc, "status")),
+            _milliseconds(_fact(exc, "retry_after")),
+            _short(_fact(exc, "request_id")),
         )
     cancelled = aborted or isinstance(exc, asyncio.CancelledError)
     return ModelFailure(render_chain(exc), ABORTED if cancelled else UNKNOWN)
@@ -69,8 +71,15 @@ def malformed(fact: str) -> ModelError:
 # A ModelError may come from anyone's code: what is not what it should be is left out.
 
 
+def _fact(error: ModelError, name: str) -> object:
+    try:
+        return getattr(error, name, None)  # a subclass may not have called __init__
+    except Exception:
+        return None
+
+
 def _code(code: object) -> str:
-    return "".join(code)[:64] if isinstance(code, str) and code else UNKNOWN
+    return redact(code, 64) if isinstance(code, str) and code else UNKNOWN
 
 
 def _status(status: object) -> int | None:
@@ -78,12 +87,13 @@ def _status(status: object) -> int | None:
 
 
 def _milliseconds(seconds: object) -> int | None:
-    if not isinstance(seconds, int | float) or isinstance(seconds, bool):
+    if not is_finite(seconds):
         return None
-    if not math.isfinite(seconds) or not 0 <= seconds <= SAFE_INTEGER / 1000:
+    wait = cast(float, seconds)
+    if not 0 <= wait <= SAFE_INTEGER / 1000:
         return None
     # Rounded up: never earlier than asked for. The tolerance keeps 0.03 s at 30 ms.
-    return math.ceil(seconds * 1000 - 1e-6)
+    return math.ceil(wait * 1000 - 1e-6)
 
 
 def _short(request_id: object) -> str | None:

@@ -42,11 +42,13 @@ _SECRETS: tuple[tuple[re.Pattern[str], str], ...] = (
 
 
 def redact(text: str, limit: int = TEXT_LIMIT) -> str:
-    """`text` without what looks like a credential, cut to `limit` characters.
+    """`text` without what looks like a credential or a lone surrogate, cut to `limit` characters.
 
     A guard for texts of others, not a promise: do not put secrets into errors.
     """
     clean = text[:_SCAN_LIMIT]
+    if not clean.isascii():
+        clean = clean.encode(errors="backslashreplace").decode()
     for pattern, replacement in _SECRETS:
         clean = pattern.sub(replacement, clean)
     if len(clean) > limit or len(text) > _SCAN_LIMIT:

@@ -5,7 +5,6 @@ The decision is pure; waiting and logging belong to the turn. Source: spec core 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from random import Random
@@ -13,6 +12,7 @@ from typing import Literal, cast
 
 from ...messages.chunk import ModelFailure
 from ...messages.errors import ConfigurationError
+from ...messages.plain import is_finite, quoted
 
 RETRYABLE_CODES = ("EMPTY_RESPONSE", "RATE_LIMIT", "SERVER", "TIMEOUT", "TRANSPORT")
 """What the normal policy tries again."""
@@ -52,9 +52,9 @@ class RetryPolicy:
         if not _are_codes(self.codes):
             raise _wrong("codes", self.codes, "a tuple of failure codes")
         for name in ("base", "cap"):
-            if not (_is_number(getattr(self, name)) and getattr(self, name) > 0):
+            if not (is_finite(getattr(self, name)) and getattr(self, name) > 0):
                 raise _wrong(name, getattr(self, name), "finite seconds above 0")
-        if not _is_number(self.jitter) or not 0 <= self.jitter <= 1:
+        if not is_finite(self.jitter) or not 0 <= self.jitter <= 1:
             raise _wrong("jitter", self.jitter, "a number from 0 to 1")
         object.__setattr__(self, "codes", tuple(self.codes))
         object.__setattr__(self, "key", self.key or self._describe())
@@ -96,12 +96,6 @@ class RetryPolicy:
         return f"{self.mode}:{limit}:{self.base:g}-{self.cap:g}s:{self.jitter:g}"
 
 
-def _is_number(value: object) -> bool:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    return math.isfinite(value)
-
-
 def _are_codes(value: object) -> bool:
     if not isinstance(value, tuple | list):
         return False
@@ -110,4 +104,4 @@ def _are_codes(value: object) -> bool:
 
 
 def _wrong(name: str, value: object, wanted: str) -> ConfigurationError:
-    return ConfigurationError(f"RetryPolicy({name}={value!r}) must be {wanted}")
+    return ConfigurationError(f"RetryPolicy({name}={quoted(value)}) must be {wanted}")

@@ -10,18 +10,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial
-from inspect import isawaitable
+from inspect import isawaitable, iscoroutine
 from typing import Any
 
 from ...messages.content import Block as ContentBlock
 from ...messages.content import ContentLike, ToolCall, ToolResult, content_of
 from ...messages.errors import ConfigurationError, OperationCancelledError, ToolError
 from ...messages.lossless import freeze
-from ...messages.message import UserMessage
+from ...messages.message import UserMessage, sound_message
 from ..cancellation import CancellationToken
 from ..scope import Scope
+from ..stray import is_stray, running_task
 from .arguments import read_arguments
 from .body import call_body, fused
 from .decision import (
@@ -136,8 +138,10 @@ class ToolRun:
         if tool.concurrency_safe is True:
             return True
         try:
-            return tool.concurrency_safe(self.context.arguments) is True
-        except Exception:
+            return _answered(tool.concurrency_safe(self.context.arguments)) is True
+        except BaseException as error:
+            if not _contained(error):
+                raise
             _LOGGER.warning(
                 "tool %r: its concurrency_safe failed; the call runs alone",
                 tool.name,
@@ -155,7 +159,9 @@ class ToolRun:
         if interceptors:
             try:
                 self.outcome = await self._ask(interceptors)
-            except Exception as error:
+            except BaseException as error:
+                if not _contained(error):
+                    raise
                 self._end(self._failure(error, dispatched=False))
                 return
         if self.outcome is None:
@@ -179,13 +185,9 @@ class ToolRun:
             return
         try:
             value = await self._body(tool)
-        except asyncio.CancelledError as error:
-            if _being_cancelled():
-                raise
-            self.outcome = self._failure(error, dispatched=True)
-        except (KeyboardInterrupt, GeneratorExit):
-            raise
         except BaseException as error:
+            if not _contained(error):
+                raise
             self.outcome = self._failure(error, dispatched=True)
         else:
             self.outcome = _success(tool, value)
@@ -245,8 +247,10 @@ class ToolRun:
     def _guarded(self) -> ToolOutcome | None:
         for guard in self._site.registry.guards(self._site.scope):
             try:
-                reason: Any = guard(self.context)
-            except Exception as error:  # a guard that cannot judge must not let pass
+                reason: Any = _answered(guard(self.context))
+            except BaseException as error:  # a guard that cannot judge must not let pass
+                if not _contained(error):
+                    raise
                 return _denied(f"a guard failed: {message_of(error)}")
             if reason is not None:
                 return _denied(reason if isinstance(reason, str) else "a guard refused it")
@@ -286,17 +290,21 @@ class ToolRun:
             if answer is None:
                 return outcome
             if isinstance(answer, Block):
-                return ToolOutcome(_content(answer.feedback), True, contexts=tuple(answer.contexts))
+                return ToolOutcome(
+                    _content(answer.feedback), True, contexts=_messages(answer.contexts)
+                )
             if isinstance(answer, Accept):
                 return self._accepted(answer, outcome)
             raise ConfigurationError(
                 f"tools/post-execute must answer Accept, Block or None, not {type(answer).__name__}"
             )
-        except Exception as error:
+        except BaseException as error:
+            if not _contained(error):
+                raise
             return self._failure(error, dispatched=True)
 
     def _accepted(self, answer: Accept, outcome: ToolOutcome) -> ToolOutcome:
-        contexts: tuple[UserMessage, ...] = (*outcome.contexts, *answer.contexts)
+        contexts: tuple[UserMessage, ...] = (*outcome.contexts, *_messages(answer.contexts))
         if answer.value is UNSET:
             if answer.content is None:
                 return replace(outcome, contexts=contexts)
@@ -335,9 +343,26 @@ class ToolRun:
             return outcome if outcome.is_error else replace(invalid, contexts=outcome.contexts)
 
 
-def _being_cancelled() -> bool:
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0
+def _contained(error: BaseException) -> bool:
+    """Whether an error ends the call only; what was sent to the calling task goes on its way."""
+    return not isinstance(error, KeyboardInterrupt) and is_stray(error, running_task())
+
+
+def _answered(answer: Any) -> Any:
+    """An answer that has to be there at once.
+
+    Raises:
+        ConfigurationError: If it would have to be awaited.
+    """
+    if answer is None or not isawaitable(answer):
+        return answer
+    if iscoroutine(answer):
+        answer.close()
+    raise ConfigurationError("a function that is asked here must be plain; it gave an awaitable")
+
+
+def _messages(messages: Iterable[object]) -> tuple[UserMessage, ...]:
+    return tuple([sound_message(message) for message in messages])
 
 
 def _report(site: CallSite, context: ToolContext, value: Any) -> None:
@@ -360,8 +385,10 @@ def _success(tool: Tool, value: Any) -> ToolOutcome:
                     f"tool {tool.name!a} returned a value outside its output schema: "
                     + "; ".join(faults)
                 )
-        return ToolOutcome(_content(tool.show(frozen)), value=frozen)
-    except Exception as error:
+        return ToolOutcome(_content(_answered(tool.show(frozen))), value=frozen)
+    except BaseException as error:
+        if not _contained(error):
+            raise
         return failed(message_of(error), "INVALID_TOOL_OUTPUT")
 
 

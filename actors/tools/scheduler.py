@@ -18,6 +18,7 @@ from typing import Any, Protocol
 from ...messages.content import ToolCall
 from ...messages.errors import ConfigurationError
 from ...messages.message import UserMessage
+from ...messages.plain import quoted
 from ..cancellation import CancellationToken
 from ..scope import Scope
 from .decision import ToolOutcome
@@ -92,7 +93,7 @@ async def run_calls(
         Exception: What the port raised, once every call has a result.
     """
     if type(cap) is not int or cap < 1:
-        raise ConfigurationError(f"cap must be a positive integer, not {cap!r}")
+        raise ConfigurationError(f"cap must be a positive integer, not {quoted(cap)}")
     token = CancellationToken() if signal is None else signal
     site = CallSite(registry, scope, agent, token, system, parent)
     batch = _Batch(tuple(calls), port, site, cap)
@@ -197,8 +198,12 @@ class _Batch:
         if not isinstance(fault, Exception):
             for task in tasks:
                 task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        cancelled = isinstance(fault, asyncio.CancelledError)
+        try:
+            await asyncio.gather(*tasks, return_exceptions=True)
+        finally:  # cancelled once more: no time for the bodies, but for their results
+            self._answer_all(cancelled=isinstance(fault, asyncio.CancelledError))
+
+    def _answer_all(self, *, cancelled: bool) -> None:
         for started in self._open:
             outcome = aborted(dispatched=True) if cancelled else _broken(started=True)
             self._answer(started.call, started.seq, outcome)

@@ -9,13 +9,13 @@ import inspect
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from math import isfinite
 from typing import Any, TypeAlias
 
 from ...messages.content import ContentLike
 from ...messages.errors import ConfigurationError, ToolError
 from ...messages.message import UserMessage, sound_message
 from ...messages.payload import ToolSchema
+from ...messages.plain import is_finite, plain_text, quoted
 from ...messages.schema import check_object_schema
 from ...messages.validation import Validator
 from ..cancellation import CancellationToken
@@ -206,34 +206,38 @@ def is_async(fn: object) -> bool:
 def _check_fields(tool: Tool) -> None:
     name: object = tool.name
     if type(name) is not str or not name.strip():
-        raise ConfigurationError(f"a tool's name must be a non-empty string, not {name!r}")
+        raise ConfigurationError(f"a tool's name must be a non-empty string, not {quoted(name)}")
+    plain_text(name, "name of a tool")
     for label, value, fits in (
         ("description", tool.description, type(tool.description) is str),
         ("execute", tool.execute, callable(tool.execute)),
-        ("render", tool.render, tool.render is None or callable(tool.render)),
+        ("render", tool.render, tool.render is None or _is_plain(tool.render)),
         ("timeout", tool.timeout, _is_timeout(tool.timeout)),
         ("concurrency_safe", tool.concurrency_safe, _is_classifier(tool.concurrency_safe)),
     ):
         if not fits:
             raise ConfigurationError(
-                f"tool {name!r}: {label} must be {_WANTED[label]}, not {value!r}"
+                f"tool {name!r}: {label} must be {_WANTED[label]}, not {quoted(value)}"
             )
+    plain_text(tool.description, f"description of tool {name!r}")
 
 
 _WANTED = {
     "description": "a string",
     "execute": "callable",
-    "render": "callable or None",
+    "render": "a plain function or None",
     "timeout": "a positive, finite number of seconds or None",
-    "concurrency_safe": "a bool or a function of the arguments",
+    "concurrency_safe": "a bool or a plain function of the arguments",
 }
 
 
 def _is_timeout(value: object) -> bool:
-    if value is None:
-        return True
-    return type(value) in (int, float) and isfinite(value) and value > 0  # type: ignore[operator, arg-type]
+    return value is None or (is_finite(value) and value > 0)  # type: ignore[operator]
+
+
+def _is_plain(value: object) -> bool:
+    return callable(value) and not is_async(value)
 
 
 def _is_classifier(value: object) -> bool:
-    return type(value) is bool or callable(value)
+    return type(value) is bool or _is_plain(value)

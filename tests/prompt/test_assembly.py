@@ -356,3 +356,49 @@ async def test_nothing_left_of_an_agent(prompt: PromptRegistry) -> None:
         scope.dispose_now()
     assert not prompt._blueprints  # pyright: ignore[reportPrivateUsage]
     assert not prompt._scoped  # pyright: ignore[reportPrivateUsage]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Assembly(7),  # type: ignore[arg-type]
+        Assembly("half a smile: \ud83d"),
+        Assembly(None, (("a", None),)),  # type: ignore[arg-type]
+        Assembly(None, ("a",)),  # type: ignore[arg-type]
+        Assembly(None, None),  # type: ignore[arg-type]
+        Assembly(None, (("\ud83d", "a"),)),
+    ],
+)
+async def test_interceptor_gives_what_cannot_be_logged(
+    hooks: Hooks, prompt: PromptRegistry, answer: Assembly
+) -> None:
+    """core 1.3, 11.1: an assembly that no request can be made of is the interceptor's error."""
+
+    def spoiler(_notice: PromptAssembling) -> Assembly:
+        return answer
+
+    hooks.intercept(ASSEMBLE, spoiler)
+    with pytest.raises(PromptError, match="spoiler"):
+        await prompt.assemble(CONTEXT)
+
+
+async def test_interceptor_lets_a_cancellation_out(hooks: Hooks, prompt: PromptRegistry) -> None:
+    """core #250, DESIGN section 2: a cancellation of its own fails the prompt, not the task."""
+
+    async def cancelled(_notice: PromptAssembling) -> Assembly:
+        raise asyncio.CancelledError
+
+    hooks.intercept(ASSEMBLE, cancelled)
+    with pytest.raises(PromptError, match="cancelled"):
+        await prompt.assemble(CONTEXT)
+
+
+async def test_a_provider_lets_a_cancellation_out(prompt: PromptRegistry) -> None:
+    """core #250, DESIGN section 2: an async provider's own cancellation fails the prompt only."""
+
+    async def cancelled(_context: PromptContext) -> str:
+        raise asyncio.CancelledError
+
+    prompt.section("s", cancelled)
+    with pytest.raises(PromptError, match="section 's' failed"):
+        await prompt.assemble(CONTEXT)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Callable
 from typing import Any
@@ -388,3 +389,55 @@ def test_empty_complete(prompt: PromptRegistry) -> None:
     prompt.section("a", "A")
     prompt.section("whole", "", complete=True)
     assert system(prompt) is None
+
+
+@pytest.mark.parametrize("kind", ["section", "context", "variable"])
+def test_a_text_that_cannot_be_logged_fails_the_prompt(prompt: PromptRegistry, kind: str) -> None:
+    """core 1.3, 11.1: half of a surrogate pair in a text is an error that names the text."""
+    prompt.section("user", "{{name}}" if kind == "variable" else "hello")
+    getattr(prompt, kind)("name", given("smile: \ud83d"))
+    with pytest.raises(PromptError, match="'name' has a lone surrogate"):
+        system(prompt)
+
+
+@pytest.mark.parametrize("kind", ["section", "context", "variable"])
+def test_a_fixed_text_that_cannot_be_logged_is_refused(prompt: PromptRegistry, kind: str) -> None:
+    """core 1.3: half of a surrogate pair in a fixed text or in a name is refused at once."""
+    with pytest.raises(ConfigurationError, match="lone surrogate"):
+        getattr(prompt, kind)("name", "\ud83d")
+    with pytest.raises(ConfigurationError):
+        getattr(prompt, kind)("\ud83d", "hello")
+
+
+@pytest.mark.parametrize("error", [asyncio.CancelledError(), SystemExit(1), GeneratorExit()])
+def test_a_stray_error_fails_the_prompt_only(prompt: PromptRegistry, error: BaseException) -> None:
+    """core 11.1 #250, DESIGN section 2: what a provider lets out is its own, whatever it is."""
+
+    def broken(_context: PromptContext) -> str:
+        raise error
+
+    prompt.section("broken", broken)
+    with pytest.raises(PromptError, match="section 'broken' failed"):
+        system(prompt)
+
+
+def test_an_error_without_a_text_is_told(prompt: PromptRegistry) -> None:
+    """core 12.5: an error whose text cannot be had is named by its class."""
+
+    class MuteError(Exception):
+        def __str__(self) -> str:
+            raise ValueError
+
+    def broken(_context: PromptContext) -> str:
+        raise MuteError
+
+    prompt.section("broken", broken)
+    with pytest.raises(PromptError, match="MuteError"):
+        system(prompt)
+
+
+@pytest.mark.parametrize("names", ["todo", [1], b"todo", {"todo": 1}])
+def test_hidden_contexts_are_a_list_of_names(prompt: PromptRegistry, names: Any) -> None:
+    """core 11.1: one name instead of a list would hide something else, and is refused."""
+    with pytest.raises(ConfigurationError, match="list of the names"):
+        prompt.suppress_contexts(Scope("agent"), names=names)

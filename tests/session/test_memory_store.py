@@ -280,3 +280,29 @@ async def test_closed_store(kit: SimpleNamespace) -> None:
     with pytest.raises(SessionError):
         attached(store, kit.session(id="t"))
     assert len((await store.load("s")).events) == 3
+
+
+async def test_no_fence_is_used_twice() -> None:
+    """DESIGN section 3: a lease that was given back stays stale, also when its id is made anew."""
+    store = MemoryStore()
+    stale = await store.create(HEADER)
+    store.release(stale)
+    fresh = await store.create(HEADER)
+    assert fresh.fence > stale.fence
+    with pytest.raises(SessionLeasedError):
+        await store.append(stale, notes(0, 1))
+    with pytest.raises(SessionLeasedError):
+        store.attach(HEADER, [], stale)
+    store.release(stale)
+    await store.append(fresh, notes(0, 1))
+
+
+async def test_a_lease_changes_no_revision() -> None:
+    """core 5.1: the revision stays while the log is unchanged, whoever may write it."""
+    store = MemoryStore()
+    await stored(store)
+    before = (await store.inspect("s")).revision
+    lease = await store.lease("s")
+    assert (await store.inspect("s")).revision == before
+    await store.append(lease, notes(3, 4))
+    assert (await store.inspect("s")).revision != before

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from broodline.actors.registration import Registration
+from broodline.messages.errors import ConfigurationError, SessionError
 from broodline.messages.event import Event
 from broodline.messages.payload import OpaquePayload
 
@@ -191,3 +193,97 @@ def test_logger_is_named(kit: SimpleNamespace, caplog: pytest.LogCaptureFixture)
     assert record.name == "broodline.session"
     for part in ("naming", "event 0", "session/title", "root"):
         assert part in record.getMessage()
+
+
+def test_a_check_may_seal(kit: SimpleNamespace) -> None:
+    """core 1.2: a session that a check seals takes no event any more, nor the one asked about."""
+    session = kit.session()
+
+    def sealing(_: Event) -> None:
+        session.seal("its runtime is gone")
+
+    registration = session.add_check(sealing)
+    with pytest.raises(SessionError, match="its runtime is gone"):
+        session.append(note(1))
+    assert session.sealed
+    assert session.seq == 0
+    registration.dispose()
+    with pytest.raises(SessionError, match="its runtime is gone"):
+        session.append(note(1))
+
+
+def test_a_check_is_no_seal(kit: SimpleNamespace) -> None:
+    """core 1.2: a session is not sealed while a check is asked."""
+    session = kit.session()
+    seen: list[bool] = []
+
+    def looking(_: Event) -> None:
+        seen.append(session.sealed)
+
+    session.add_check(looking)
+    session.append(note(1))
+    assert seen == [False]
+
+
+def test_a_check_is_plain(kit: SimpleNamespace) -> None:
+    """core 1.2 #13: a check that would have to be awaited could never veto, so it is refused."""
+    session = kit.session()
+
+    async def veto(event: Event) -> None:
+        raise ValueError
+
+    with pytest.raises(ConfigurationError, match="plain function"):
+        session.add_check(veto)
+
+
+def test_sources_are_the_logs_own(kit: SimpleNamespace) -> None:
+    """core 1.2 #4: citations in a list, which could still change, are refused."""
+    session = kit.session()
+    session.append(kit.user_logged("u1"), surface="append")
+    cited: Any = [0]
+    with pytest.raises(ConfigurationError, match="give a tuple"):
+        session.append(kit.user_logged("u2"), surface="append", sources=cited)
+    assert session.seq == 1
+
+
+@dataclass
+class Recorder:
+    """Equal to every other that has heard the same."""
+
+    heard: list[int] = field(default_factory=list[int])
+
+    def __call__(self, event: Event) -> None:
+        self.heard.append(event.seq)
+
+
+def test_equal_listeners_are_not_the_same(kit: SimpleNamespace) -> None:
+    """core 1.2: taking one observer or check back leaves an equal one in place."""
+    session = kit.session()
+    first, second = Recorder(), Recorder()
+    session.observe(first)
+    session.observe(second).dispose()
+    session.add_check(first)
+    session.add_check(second).dispose()
+    session.append(note(1))
+    assert first.heard == [0, 0]
+    assert second.heard == []
+
+
+def test_what_waits_for_a_publication_is_not_lost(
+    kit: SimpleNamespace, caplog: pytest.LogCaptureFixture
+) -> None:
+    """core 1.7: one failure among what was put off until the observers are done leaves the rest."""
+    session = kit.session()
+    done: list[str] = []
+
+    def fail() -> None:
+        raise ValueError("first")
+
+    def observer(event: Event) -> None:
+        session.after_publication(fail)
+        session.after_publication(lambda: done.append("second"))
+
+    session.observe(observer)
+    session.append(note(1))
+    assert done == ["second"]
+    assert "failed" in caplog.text

@@ -871,3 +871,73 @@ async def test_post_execute_reads_what_the_last_one_left(
     registry.hooks.intercept("tools/post-execute", seen.append)
     await run_call(make_call(), registry=registry)
     assert seen[0].outcome.content == (Text("one"),)
+
+
+STRAYS = [asyncio.CancelledError(), SystemExit(1), GeneratorExit()]
+
+
+@pytest.mark.parametrize("error", STRAYS, ids=lambda error: type(error).__name__)
+@pytest.mark.parametrize(
+    "where", ["pre", "guard", "wrapper", "body", "render", "post", "classifier"]
+)
+async def test_no_stray_error_gets_out(
+    registry: ToolRegistry, make_tool: MakeTool, make_call: MakeCall, where: str, error: Any
+) -> None:
+    """core 10.2: a call is a result, also when what is asked on its way lets no Exception out."""
+
+    def broken(*_: Any) -> Any:
+        raise error
+
+    fields: dict[str, Any] = {}
+    if where == "body":
+        fields["execute"] = broken
+    elif where == "render":
+        fields["render"] = broken
+    elif where == "classifier":
+        fields["concurrency_safe"] = broken
+    elif where == "guard":
+        registry.guard(broken)
+    else:
+        names = {"pre": "pre-execute", "post": "post-execute", "wrapper": "execute"}
+        registry.hooks.intercept(f"tools/{names[where]}", broken)
+    registry.register(make_tool(**fields))
+    outcome = await run_call(make_call(), registry=registry)
+    assert outcome.is_error is (where != "classifier")
+
+
+@pytest.mark.parametrize("where", ["guard", "render", "classifier"])
+async def test_an_awaitable_where_an_answer_is_due(
+    registry: ToolRegistry, make_tool: MakeTool, make_call: MakeCall, where: str
+) -> None:
+    """core 10.1, 10.2: a function that turns out to be asynchronous is told so, and closed."""
+
+    async def later(*_: Any) -> Any:
+        return "x"
+
+    fields: dict[str, Any] = {}
+    if where == "classifier":
+        fields["concurrency_safe"] = lambda arguments: later()
+    if where == "render":
+        fields["render"] = lambda value: later()
+    if where == "guard":
+        registry.guard(lambda context: later())  # type: ignore[arg-type, return-value]
+    registry.register(make_tool(**fields))
+    outcome = await run_call(make_call(), registry=registry)
+    assert code(outcome) == {"guard": "DENIED", "render": "INVALID_TOOL_OUTPUT"}.get(where)
+
+
+def returns(answer: Any, _notice: PostExecute) -> Any:
+    return answer
+
+
+@pytest.mark.parametrize("messages", [["x"], [None], [UserMessage("", ())], "x"])
+async def test_only_messages_are_put_before_the_model(
+    registry: ToolRegistry, make_tool: MakeTool, make_call: MakeCall, messages: Any
+) -> None:
+    """core 10.2: contexts that are no messages are the interceptor's error, not the turn's."""
+    registry.register(make_tool())
+    for answer in (Accept(contexts=messages), Block("no", contexts=messages)):
+        with registry.hooks.intercept("tools/post-execute", partial(returns, answer)):
+            outcome = await run_call(make_call(), registry=registry)
+        assert outcome.is_error
+        assert outcome.contexts == ()

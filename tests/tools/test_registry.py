@@ -201,14 +201,21 @@ def test_bad_timeouts_are_refused(make_tool: MakeTool, timeout: Any) -> None:
         make_tool(timeout=timeout)
 
 
+async def never(*_: Any) -> Any:
+    raise AssertionError
+
+
 @pytest.mark.parametrize(
     ("fields", "text"),
     [
         ({"name": ""}, "name must be"),
         ({"name": None}, "name must be"),
         ({"execute": 1}, "execute must be callable"),
-        ({"render": 1}, "render must be callable"),
+        ({"render": 1}, "render must be a plain function"),
         ({"concurrency_safe": 1}, "concurrency_safe must be a bool"),
+        ({"concurrency_safe": never}, "concurrency_safe must be a bool or a plain function"),
+        ({"render": never}, "render must be a plain function"),
+        ({"name": "smile \ud83d"}, "name of a tool has a lone surrogate"),
     ],
 )
 def test_malformed_tools_are_refused(make_tool: MakeTool, fields: Any, text: str) -> None:

@@ -495,3 +495,29 @@ async def test_cancelling_the_task_answers_every_call(
         await task
     assert bodies.running == []
     assert port.codes() == {"1": "ABORTED", "2": "ABORTED", "3": "ABORTED_BEFORE_DISPATCH"}
+
+
+async def test_cancelling_the_task_again_answers_every_call(
+    tools: ToolRegistry, port: Any, bodies: Any, make_tool: MakeTool
+) -> None:
+    """core D3: a second cancellation ends the wait for a stubborn body, and answers its call."""
+    stubborn, gate = asyncio.Event(), asyncio.Event()
+
+    async def body(arguments: Any, context: ToolContext) -> None:
+        try:
+            await gate.wait()
+        except asyncio.CancelledError:
+            stubborn.set()
+            await gate.wait()
+
+    tools.register(make_tool("stubborn", body, concurrency_safe=True))
+    batch = calls("stubborn", "safe", "alone")
+    task = asyncio.create_task(run_calls(batch, port=port, registry=tools))
+    await bodies.until("2")
+    task.cancel()
+    await stubborn.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert port.codes() == {"1": "ABORTED", "2": "ABORTED", "3": "ABORTED_BEFORE_DISPATCH"}
+    assert port.cited == port.started
