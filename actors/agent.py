@@ -21,7 +21,7 @@ from ..messages.payload import AbortCause, CallConfig, InboxTarget, RequestHeade
 from .abandonment import abandon
 from .actor import EventLoopActor
 from .cancellation import CancellationToken
-from .driver import closed_log_error, drive
+from .driver import DriverSteps, closed_log_error, drive
 from .inbox import Change, Inbox
 from .notice import InboxDequeued, InboxDiscarded, InboxEnqueued, StatusChanged
 from .postbox import AgentMailbox
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 Status: TypeAlias = Literal["idle", "running"]
 
 USER_CANCEL = AbortCause("user")
+DISPOSED = AbortCause("disposed")
 
 
 class Agent(EventLoopActor):
@@ -328,20 +329,24 @@ class Agent(EventLoopActor):
         self.closing = True
         if self.on_closing is not None:
             self.on_closing(self)
-        self.cancel(AbortCause("disposed"), keep_inbox=True)
+        self.cancel(DISPOSED, keep_inbox=True)
 
     def detach(self) -> None:
         """Let go of work that ignored its cancellation: it can log nothing any more."""
-        task, turn = self._task, self.turn
-        if turn is not None:
-            try:
-                abandon(turn)
-            except Exception:
-                self.runtime.logger.exception("the log of agent %s could not be closed", self.id)
+        task = self._task
+        self.close_log()
         self.session.seal(f"agent {self.id} was detached: it ignored its cancellation")
         if task is not None:
             task.cancel()
             self.rest()
+
+    def close_log(self) -> None:
+        """Close a turn that is still open in the log, if the log lets that happen."""
+        cause = self.token.cause if self.token is not None else None
+        try:
+            abandon(self.session, cause if isinstance(cause, AbortCause) else DISPOSED)
+        except Exception:
+            self.runtime.logger.exception("the log of agent %s could not be closed", self.id)
 
     def close(self) -> None:
         """The end: nothing is accepted any more."""
@@ -383,15 +388,10 @@ class Agent(EventLoopActor):
             return
         self.token = CancellationToken()
         self.begin_phase("starting")
-        task = self.runtime.spawn(drive(self), name=self.id)
-        self._task = task
-        task.add_done_callback(self._driver_ended)
+        runtime = self.runtime
+        steps = DriverSteps(drive(self), runtime.watch, self)
+        self._task = runtime.track(steps, None, self.id)
         self._announce("running")
-
-    def _driver_ended(self, task: asyncio.Task[None]) -> None:
-        # Only a driver that was cancelled before its first line has not rested.
-        if self._task is task:
-            self.rest()
 
     def _announce(self, status: Status) -> None:
         hooks = self.runtime.hooks

@@ -9,22 +9,45 @@ from __future__ import annotations
 
 import asyncio
 from contextvars import ContextVar
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from ..messages.edge import turn_end, turn_start
 from ..messages.errors import SessionError
-from ..messages.payload import AbortCause, TurnEnd, TurnEndReason, TurnStart
+from ..messages.payload import AbortCause, TurnEndReason
 from .cancellation import CancellationToken
 from .context import current_actor
 from .interrupt import Interrupt
 from .notice import AgentFailed
 from .stray import as_exception, is_stray
 from .turn import Turn, end_of
+from .watch import WatchedCoroutine
 
 if TYPE_CHECKING:
     from .agent import Agent
 
 current_agent: ContextVar[Agent | None] = ContextVar("broodline_current_agent", default=None)
 """The agent whose turn this code runs in: attribution, never authority."""
+
+
+class DriverSteps(WatchedCoroutine[None]):
+    """The driver's steps; an agent whose driver was cancelled before its first line rests too."""
+
+    __slots__ = ()
+
+    def throw(self, typ: Any, val: Any = None, tb: Any = None, /) -> Any:
+        """Run one step that begins with an exception."""
+        try:
+            return super().throw(typ, val, tb)
+        except BaseException:
+            self._culprit.rest()
+            raise
+
+    def close(self) -> None:
+        """End the driver, if it began; the agent rests either way."""
+        try:
+            super().close()
+        finally:
+            self._culprit.rest()
 
 
 async def drive(agent: Agent) -> None:
@@ -55,7 +78,7 @@ def _open(agent: Agent, token: CancellationToken, interrupt: Interrupt) -> Turn 
         return None
     number = agent.session.last_turn + 1
     try:
-        agent.session.append(TurnStart(number))
+        agent.session.append(turn_start(number))
     except BaseException as error:
         if not is_stray(error, None):
             raise
@@ -83,7 +106,9 @@ async def _finish(agent: Agent, turn: Turn) -> TurnEndReason:
         if reason.kind != "error":
             failure = None
     _close(agent, turn, reason, failure)
+    failure = None  # its traceback holds this frame: together they would be a cycle
     agent.turn = None
+    turn.token.retire()
     return reason
 
 
@@ -92,7 +117,7 @@ def _close(agent: Agent, turn: Turn, reason: TurnEndReason, failure: Exception |
         return  # it was let go of, and its log closed without it
     try:
         turn.close_step()
-        agent.session.append(TurnEnd(turn.number, reason))
+        agent.session.append(turn_end(turn.number, reason))
     except BaseException as error:
         if not is_stray(error, None):
             raise

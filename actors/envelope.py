@@ -10,7 +10,7 @@ from dataclasses import replace
 from ..messages.content import Text
 from ..messages.lossless import FrozenDict
 from ..messages.options import AgentOptions
-from ..messages.payload import CallConfig, RequestHeader, ToolSchema
+from ..messages.payload import CallConfig, HeaderLogged, RequestHeader, ToolSchema
 from .snapshot import Contexts, snapshot_source
 
 
@@ -50,12 +50,13 @@ class EnvelopeCache:
     them small and makes "unchanged" a comparison by identity.
     """
 
-    __slots__ = ("_configs", "_header", "_snapshot", "_sources")
+    __slots__ = ("_configs", "_first", "_header", "_snapshot", "_sources")
 
     def __init__(self) -> None:
         self._configs: dict[AgentOptions, CallConfig] = {}
         self._sources: dict[tuple[str, str], FrozenDict] = {}
         self._header: RequestHeader | None = None
+        self._first: HeaderLogged | None = None
         self._snapshot: tuple[Contexts, tuple[Text], FrozenDict] | None = None
 
     def config(self, options: AgentOptions) -> CallConfig:
@@ -104,3 +105,10 @@ class EnvelopeCache:
         if last is None or last[0] is not contexts or last[1][0].text != text:
             last = self._snapshot = (contexts, (Text(text),), snapshot_source(contexts))
         return last[1], last[2]
+
+    def first(self, header: RequestHeader) -> HeaderLogged:
+        """What a fresh session logs of its first envelope."""
+        last = self._first
+        if last is None or last.header is not header:
+            last = self._first = HeaderLogged(header, "initial")
+        return last

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Literal, TypeAlias
 
+from ..messages.edge import PROMPT_CLAIMED
 from ..messages.errors import DeliveryError, MailboxFullError
 from ..messages.message import MessageId, UserMessage
 from ..messages.payload import InboxSpliced, InboxTarget
@@ -185,7 +186,10 @@ class Inbox:
             return ()
         removed = tuple(items[first : first + count])
         self._check(removed, inserted)
-        event = InboxSpliced(target, first, count, tuple(inserted), outcome)
+        if target == "next-turn" and count == 1 and not first and not inserted and outcome is None:
+            event = PROMPT_CLAIMED
+        else:
+            event = InboxSpliced(target, first, count, tuple(inserted), outcome)
         if outcome is not None and inserted and self._ids is not None:
             waking = waking or any(self._ids[message.id] for message in removed)
         for splice in self._commit(_Splice(event, removed, waking=waking)):

@@ -206,7 +206,7 @@ class _Steps(WatchedCoroutine[Any]):
         watch = self._watch
         start = watch.now()
         try:
-            return self._send(value)
+            return self._inner.send(value)
         except BaseException as error:
             self._end(error)
             raise StopIteration from None

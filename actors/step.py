@@ -89,7 +89,10 @@ def _log_header(turn: Turn, config: CallConfig) -> None:
         return
     system = plain_text(agent.system_text or "", f"system text of agent {agent.id}")
     header = agent.runtime.envelopes.header(config, system or None, tools or None)
-    turn.session.append(HeaderLogged(header, _reason(turn, known)))
+    reason = _reason(turn, known)
+    first = reason == "initial"
+    logged = agent.runtime.envelopes.first(header) if first else HeaderLogged(header, reason)
+    turn.session.append(logged)
     agent.header = header
 
 

@@ -87,7 +87,9 @@ class ActorSystem(Door):
         self._thread_id: int | None = None
         self._context = contextvars.Context()
         self._tasks: dict[asyncio.Task[Any], Worker | None] = {}
-        self._forget_task = self._tasks.pop  # one object for all tasks
+        # One object each for all tasks, rather than a bound method and a copied context.
+        self._forget_task = self._tasks.pop
+        self._plain = contextvars.Context()
         self.launches = Launches(self)
         self._dead_letters = 0
         self._lock = threading.Lock()
@@ -221,7 +223,7 @@ class ActorSystem(Door):
             context.run(current_system.set, self)
         task = self.loop.create_task(steps, name=name, context=context)
         self._tasks[task] = worker
-        task.add_done_callback(self._forget_task)
+        task.add_done_callback(self._forget_task, context=self._plain)
         return task
 
     def tasks(self) -> list[asyncio.Task[Any]]:

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..messages.edge import COMPLETED, step_end, step_start
 from ..messages.errors import ModelError
 from ..messages.message import UserMessage
 from ..messages.payload import (
     AbortCause,
     InboxTarget,
-    StepEnd,
-    StepStart,
     TurnEndReason,
     UserMessageLogged,
 )
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
     from .agent import Agent
     from .session import Session
 
-COMPLETED = TurnEndReason("completed")
 CEILING = TurnEndReason("max-tokens")
 BLOCKED = TurnEndReason("blocked")
 
@@ -104,7 +102,12 @@ class Turn:
             entered = await self._enter(target)
             if entered is not None:
                 return entered
-            owes = await self._take_step()
+            self._check_limit()
+            self.concluded = False
+            try:
+                owes = await respond(self)
+            finally:
+                self.close_step()
             target = "next-step"
             if owes or self.agent.inbox.has("next-step"):
                 continue
@@ -151,30 +154,24 @@ class Turn:
         if before is not None:
             agent.before_first_step = None
             before()
-        append(StepStart(self.number, self.step))
+        append(step_start(self.number, self.step))
         self.step_open = True
         for message in messages:
             append(UserMessageLogged(message), surface="append")
 
-    async def _take_step(self) -> bool:
-        """Ask the model and run what it calls; True when the model is owed an answer."""
+    def _check_limit(self) -> None:
         limit = self.agent.runtime.settings.max_steps
         if limit is not None and self.step > limit:
+            self.close_step()
             raise ModelError(
                 f"turn {self.number} of agent {self.agent.id} reached {limit} steps without an "
                 "end; raise Runtime(max_steps=...) if such turns are wanted",
                 "STEP_LIMIT",
             )
-        self.concluded = False
-        try:
-            return await respond(self)
-        finally:
-            self.close_step()
-
     def close_step(self) -> None:
         """Log the end of the open step, if there is one."""
         if self.step_open:
-            self.session.append(StepEnd(self.number, self.step))
+            self.session.append(step_end(self.number, self.step))
             self.step_open = False
 
     async def _stopping(self) -> None:

@@ -52,11 +52,10 @@ class WatchedCoroutine(Coroutine[Any, Any, T]):
         culprit: Named in the log; its text is only made when needed.
     """
 
-    __slots__ = ("_culprit", "_inner", "_send", "_watch")
+    __slots__ = ("_culprit", "_inner", "_watch")
 
     def __init__(self, inner: Coroutine[Any, Any, T], watch: StallWatch, culprit: object) -> None:
         self._inner = inner
-        self._send = inner.send
         self._watch = watch
         self._culprit = culprit
 
@@ -65,7 +64,7 @@ class WatchedCoroutine(Coroutine[Any, Any, T]):
         watch = self._watch
         start = watch.now()
         try:
-            return self._send(value)
+            return self._inner.send(value)
         except (KeyboardInterrupt, SystemExit) as error:
             raise self._contained(error) from error
         finally:
