@@ -244,10 +244,11 @@ class PromptRegistry:
 
 
 def _names(names: object) -> tuple[str, ...]:
+    given: object = names
     listed = tuple(cast("Sequence[object]", names)) if isinstance(names, list | tuple) else None
     if listed is None or not all(isinstance(name, str) for name in listed):
         raise ConfigurationError(
-            f"names must be a list of the names of contexts, not {quoted(names)}; "
+            f"names must be a list of the names of contexts, not {quoted(given)}; "
             "leave it out to hide them all"
         )
     return cast("tuple[str, ...]", listed)

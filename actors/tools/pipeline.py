@@ -10,20 +10,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial
-from inspect import isawaitable, iscoroutine
+from inspect import isawaitable
 from typing import Any
 
-from ...messages.content import Block as ContentBlock
-from ...messages.content import ContentLike, ToolCall, ToolResult, content_of
+from ...messages.content import ToolCall
 from ...messages.errors import ConfigurationError, OperationCancelledError, ToolError
 from ...messages.lossless import freeze
-from ...messages.message import UserMessage, sound_message
+from ...messages.message import UserMessage
 from ..cancellation import CancellationToken
 from ..scope import Scope
-from ..stray import is_stray, running_task
+from .answer import answered, contained, messages_of, sound_content
 from .arguments import read_arguments
 from .body import call_body, fused
 from .decision import (
@@ -138,9 +136,9 @@ class ToolRun:
         if tool.concurrency_safe is True:
             return True
         try:
-            return _answered(tool.concurrency_safe(self.context.arguments)) is True
+            return answered(tool.concurrency_safe(self.context.arguments)) is True
         except BaseException as error:
-            if not _contained(error):
+            if not contained(error):
                 raise
             _LOGGER.warning(
                 "tool %r: its concurrency_safe failed; the call runs alone",
@@ -160,7 +158,7 @@ class ToolRun:
             try:
                 self.outcome = await self._ask(interceptors)
             except BaseException as error:
-                if not _contained(error):
+                if not contained(error):
                     raise
                 self._end(self._failure(error, dispatched=False))
                 return
@@ -186,7 +184,7 @@ class ToolRun:
         try:
             value = await self._body(tool)
         except BaseException as error:
-            if not _contained(error):
+            if not contained(error):
                 raise
             self.outcome = self._failure(error, dispatched=True)
         else:
@@ -247,9 +245,9 @@ class ToolRun:
     def _guarded(self) -> ToolOutcome | None:
         for guard in self._site.registry.guards(self._site.scope):
             try:
-                reason: Any = _answered(guard(self.context))
+                reason: Any = answered(guard(self.context))
             except BaseException as error:  # a guard that cannot judge must not let pass
-                if not _contained(error):
+                if not contained(error):
                     raise
                 return _denied(f"a guard failed: {message_of(error)}")
             if reason is not None:
@@ -291,7 +289,7 @@ class ToolRun:
                 return outcome
             if isinstance(answer, Block):
                 return ToolOutcome(
-                    _content(answer.feedback), True, contexts=_messages(answer.contexts)
+                    sound_content(answer.feedback), True, contexts=messages_of(answer.contexts)
                 )
             if isinstance(answer, Accept):
                 return self._accepted(answer, outcome)
@@ -299,16 +297,16 @@ class ToolRun:
                 f"tools/post-execute must answer Accept, Block or None, not {type(answer).__name__}"
             )
         except BaseException as error:
-            if not _contained(error):
+            if not contained(error):
                 raise
             return self._failure(error, dispatched=True)
 
     def _accepted(self, answer: Accept, outcome: ToolOutcome) -> ToolOutcome:
-        contexts: tuple[UserMessage, ...] = (*outcome.contexts, *_messages(answer.contexts))
+        contexts: tuple[UserMessage, ...] = (*outcome.contexts, *messages_of(answer.contexts))
         if answer.value is UNSET:
             if answer.content is None:
                 return replace(outcome, contexts=contexts)
-            return replace(outcome, content=_content(answer.content), contexts=contexts)
+            return replace(outcome, content=sound_content(answer.content), contexts=contexts)
         if answer.content is not None:
             raise ConfigurationError("Accept takes content or value, not both")
         if outcome.is_error or self._checked is None:
@@ -343,28 +341,6 @@ class ToolRun:
             return outcome if outcome.is_error else replace(invalid, contexts=outcome.contexts)
 
 
-def _contained(error: BaseException) -> bool:
-    """Whether an error ends the call only; what was sent to the calling task goes on its way."""
-    return not isinstance(error, KeyboardInterrupt) and is_stray(error, running_task())
-
-
-def _answered(answer: Any) -> Any:
-    """An answer that has to be there at once.
-
-    Raises:
-        ConfigurationError: If it would have to be awaited.
-    """
-    if answer is None or not isawaitable(answer):
-        return answer
-    if iscoroutine(answer):
-        answer.close()
-    raise ConfigurationError("a function that is asked here must be plain; it gave an awaitable")
-
-
-def _messages(messages: Iterable[object]) -> tuple[UserMessage, ...]:
-    return tuple([sound_message(message) for message in messages])
-
-
 def _report(site: CallSite, context: ToolContext, value: Any) -> None:
     site.registry.hooks.emit("tools/progress", ToolProgressed(context, value), scope=site.scope)
 
@@ -385,23 +361,8 @@ def _success(tool: Tool, value: Any) -> ToolOutcome:
                     f"tool {tool.name!a} returned a value outside its output schema: "
                     + "; ".join(faults)
                 )
-        return ToolOutcome(_content(_answered(tool.show(frozen))), value=frozen)
+        return ToolOutcome(sound_content(answered(tool.show(frozen))), value=frozen)
     except BaseException as error:
-        if not _contained(error):
+        if not contained(error):
             raise
         return failed(message_of(error), "INVALID_TOOL_OUTPUT")
-
-
-def _content(content: ContentLike) -> tuple[ContentBlock, ...]:
-    """Content that may stand in a result, deeply frozen.
-
-    Raises:
-        ConfigurationError: If there is something else in it.
-    """
-    blocks = content_of(content)
-    for block in blocks:
-        if isinstance(block, ToolCall | ToolResult):
-            raise ConfigurationError(
-                f"{type(block).__name__} cannot stand in a tool's result; give text"
-            )
-    return blocks
