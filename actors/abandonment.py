@@ -1,8 +1,10 @@
-"""Closing the log of a turn that nobody waits for any more.
+"""Closing the log of a turn that did not do so itself.
 
-The turn's own code may come back or not; the log must be whole without it, so
-that the agent can be resumed. What its tools did is not known: the model is told
-so. Source: DESIGN section 4 (W3); the results are those of a repair, spec core 4.
+Its code ignored its end, or the log refused its last events. The log must be
+whole without it, so that the agent can be resumed. What its tools did is not
+known: the model is told so.
+
+Source: DESIGN section 4 (W3); the results are those of a repair, spec core 4.
 """
 
 from __future__ import annotations
@@ -15,8 +17,10 @@ from ..messages.event import Event
 from ..messages.lossless import FrozenDict
 from ..messages.message import ToolMessage
 from ..messages.payload import (
+    AbortCause,
     AssistantReplied,
     ErrorInfo,
+    StepEnd,
     StepStart,
     ToolAnswered,
     ToolCalled,
@@ -25,7 +29,7 @@ from ..messages.payload import (
 )
 
 if TYPE_CHECKING:
-    from .turn import Turn
+    from .session import Session
 
 _NOT_STARTED = (
     ErrorInfo("ToolNotStartedError", "TOOL_NOT_STARTED"),
@@ -37,17 +41,20 @@ _UNKNOWN = (
 )
 
 
-def abandon(turn: Turn) -> None:
-    """Answer what is unanswered, close step and turn; the turn logs nothing behind this.
+def abandon(session: Session, cause: AbortCause) -> None:
+    """Answer what is unanswered, close step and turn. Nothing to do in a closed log.
 
     Raises:
         Exception: What the log refused with.
     """
-    for call_id, started in unanswered(turn.session.log):
-        _answer(turn, call_id, started)
-    turn.close_step()
-    reason = TurnEndReason("aborted", reason=turn.cause())
-    turn.session.append(TurnEnd(turn.number, reason))
+    turn, step = session.open_turn, session.open_step
+    if not turn:
+        return
+    if step:
+        for call_id, started in unanswered(session.log):
+            _answer(session, call_id, started)
+        session.append(StepEnd(turn, step))
+    session.append(TurnEnd(turn, TurnEndReason("aborted", reason=cause)))
 
 
 def unanswered(log: Sequence[Event]) -> list[tuple[str, int | None]]:
@@ -75,15 +82,15 @@ def _strike(pending: list[tuple[str, int | None]], call_id: str) -> None:
             return
 
 
-def _answer(turn: Turn, call_id: str, started: int | None) -> None:
+def _answer(session: Session, call_id: str, started: int | None) -> None:
     error, text = _NOT_STARTED if started is None else _UNKNOWN
     message = ToolMessage(
-        f"interrupted-tool-result-{call_id}-{turn.session.seq}",
+        f"interrupted-tool-result-{call_id}-{session.seq}",
         (ToolResult(call_id, (Text(text),), is_error=True),),
         FrozenDict({"kind": "tool", "callId": call_id}),
     )
-    turn.session.append(
-        ToolAnswered(turn.number, turn.step, message, error),
+    session.append(
+        ToolAnswered(session.open_turn, session.open_step, message, error),
         surface="append",
         sources=None if started is None else (started,),
     )

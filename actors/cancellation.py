@@ -68,6 +68,13 @@ class CancellationToken:
             # Also takes what another thread added while the token fired.
             self._run_callbacks()
 
+    def retire(self) -> None:
+        """Let go of the listeners, once nobody is left who would fire the token.
+
+        Whoever keeps it, such as in a recorded request, then keeps nothing else.
+        """
+        self._callbacks.clear()
+
     def raise_if_cancelled(self) -> None:
         """Do nothing while the work may go on.
 

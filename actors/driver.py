@@ -8,8 +8,9 @@ synchronous code, so a wake can never fall between them (spec core D1).
 from __future__ import annotations
 
 import asyncio
+import inspect
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ..messages.edge import turn_end, turn_start
 from ..messages.errors import SessionError
@@ -30,24 +31,34 @@ current_agent: ContextVar[Agent | None] = ContextVar("broodline_current_agent", 
 
 
 class DriverSteps(WatchedCoroutine[None]):
-    """The driver's steps; an agent whose driver was cancelled before its first line rests too."""
+    """The driver's steps; an agent whose driver ended before its first line rests too."""
 
     __slots__ = ()
 
     def throw(self, typ: Any, val: Any = None, tb: Any = None, /) -> Any:
         """Run one step that begins with an exception."""
+        begun = self._begun()
         try:
             return super().throw(typ, val, tb)
         except BaseException:
-            self._culprit.rest()
+            if not begun:  # else it has rested, and another driver may be at work
+                self._rest()
             raise
 
     def close(self) -> None:
         """End the driver, if it began; the agent rests either way."""
+        begun = self._begun()
         try:
             super().close()
         finally:
-            self._culprit.rest()
+            if not begun:
+                self._rest()
+
+    def _rest(self) -> None:
+        cast("Agent", self._culprit).rest()
+
+    def _begun(self) -> bool:
+        return inspect.getcoroutinestate(self._inner) != inspect.CORO_CREATED
 
 
 async def drive(agent: Agent) -> None:

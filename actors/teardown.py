@@ -128,6 +128,8 @@ def leave(agent: Agent) -> None:
     if agent.ended:
         return
     agent.ended = True
+    if agent.fault is not None and not agent.session.sealed:
+        agent.close_log()
     host.agents.remove(agent)
     if agent.announced and host.hooks.has("agent/disposed"):
         host.hooks.emit("agent/disposed", AgentDisposed(agent), scope=agent.scope)

@@ -276,3 +276,32 @@ async def test_a_cancellation_from_outside_is_not_lost_beside_an_abort(
     await asyncio.wait([task])
     assert task.cancelled()
     assert ends_of(agent) == ["aborted"]
+
+
+async def test_a_run_from_the_idle_edge_outlives_the_cancelled_driver_before_it(
+    open_host: Any, ends_of: Look
+) -> None:
+    """core #195: the end of a driver that was cancelled does not take its replacement along."""
+    streaming = asyncio.Event()
+
+    async def waits() -> AsyncIterator[Chunk]:
+        streaming.set()
+        await asyncio.Event().wait()
+        yield Finish("stop")
+
+    host = await open_host(Hostile(waits))
+    agent = (await host.agents.create()).agent
+    again = ["again"]
+
+    def on_status(notice: Any) -> None:
+        if notice.status == "idle" and again:
+            agent.followup(again.pop())
+
+    host.hooks.observe("agent/status", on_status)
+    agent.followup("one")
+    await streaming.wait()
+    (task,) = [task for task in host.tasks() if task.get_name() == agent.id]
+    task.cancel()
+    await asyncio.wait([task])
+    await agent.when_idle()
+    assert ends_of(agent) == ["aborted", "completed"]
