@@ -8,6 +8,7 @@ that waits; a request takes note of its chunks with a single assignment.
 from __future__ import annotations
 
 import asyncio
+from contextvars import Context
 from typing import TYPE_CHECKING
 
 from .interrupt import Interrupt
@@ -54,7 +55,11 @@ class SilenceWatch:
             self._timer = None
 
     def _arm(self, timeout: float) -> None:
-        self._timer = self._system.loop.call_later(timeout / _LOOKS, self._look, timeout)
+        # In a context of its own: that of the turn which happens to come first would
+        # keep its agent until the next look.
+        self._timer = self._system.loop.call_later(
+            timeout / _LOOKS, self._look, timeout, context=Context()
+        )
 
     def _look(self, timeout: float) -> None:
         self._timer = None

@@ -59,7 +59,7 @@ async def work(agent: Agent, how: str) -> None:
 async def test_nothing_keeps_an_agent_that_is_gone(open_host: Any, how: str) -> None:
     """DESIGN 2: a disposed agent is freed at once, without the collector, also if requests stay."""
     store = MemoryStore()
-    host = await open_host(Keeper(), store=store, request_timeout=None)
+    host = await open_host(Keeper(), store=store)
 
     async def note(args: Any, context: Any) -> str:
         return "noted"
