@@ -157,7 +157,8 @@ class Runtime(AgentHost):
         for agents in (self.agents.roots, self.agents.list):
             ends = [self.agents.end(agent) for agent in agents()]
             outcomes += await asyncio.gather(*ends, return_exceptions=True)
-        outcomes += await asyncio.gather(self.store.close(), super()._close(), return_exceptions=True)
+        closing = (self.store.close(), super()._close())
+        outcomes += await asyncio.gather(*closing, return_exceptions=True)
         failures = [outcome for outcome in outcomes if isinstance(outcome, Exception)]
         if failures:
             raise ExceptionGroup("agents could not be released while the runtime closed", failures)

@@ -195,7 +195,12 @@ def test_a_change_by_an_observer_builds_on_the_change_it_observes() -> None:
     """core D4: what an observer of a splice adds lies behind it, in memory as in the log."""
     inbox, session, told = inbox_of()
     names = ["b", "c"]
-    session.observe(lambda event: names and inbox.append("next-turn", message(names.pop(0))))
+
+    def observer(event: Any) -> None:
+        if names:
+            inbox.append("next-turn", message(names.pop(0)))
+
+    session.observe(observer)
     inbox.append("next-turn", message("a"))
     again = Inbox(session, lambda change, m, target: None, None)
     assert ids(inbox.next_turn) == ids(again.next_turn) == ["a", "b", "c"]

@@ -11,6 +11,7 @@ from broodline.actors.agent import Agent
 from broodline.actors.cancellation import CancellationToken
 from broodline.actors.models import ScriptedModel, call, text
 from broodline.actors.tools.tool import Tool
+from broodline.messages.content import text_of
 from broodline.messages.errors import (
     ActorDeadError,
     ConfigurationError,
@@ -304,10 +305,10 @@ async def test_resume_brings_pending_input_back(open_host: Any) -> None:
     agent = (await host.agents.resume("a")).agent
     await asyncio.sleep(0)
     assert agent.status == "idle"
-    assert [m.content[0].text for m in agent.inbox.next_step] == ["context"]
+    assert [text_of(m.content) for m in agent.inbox.next_step] == ["context"]
     agent.followup("prompt")
     await agent.when_idle()
-    sent = [m.content[0].text for m in model.requests[0].messages]
+    sent = [text_of(m.content) for m in model.requests[0].messages]
     assert sent == ["context", "prompt"]
 
 
@@ -392,7 +393,7 @@ async def test_a_wake_during_disposal_is_parked(open_host: Any) -> None:
     gate.set()
     await disposal
     again = (await host.agents.resume("a")).agent
-    assert [m.content[0].text for m in again.inbox.next_turn] == ["parked"]
+    assert [text_of(m.content) for m in again.inbox.next_turn] == ["parked"]
 
 
 async def test_a_turn_may_not_wait_for_its_own_end(open_host: Any) -> None:

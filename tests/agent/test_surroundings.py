@@ -85,9 +85,9 @@ async def test_a_snapshot_is_sent_when_it_changes(open_host: Any) -> None:
     context.dispose()
     await run(agent, "four", "five")
     snapshots = [
-        text_of(e.data.message.content)  # type: ignore[union-attr]
+        text_of(e.data.message.content)
         for e in agent.session.events
-        if e.type == "user/message" and e.data.message.source["kind"] == "plugin"  # type: ignore[union-attr]
+        if e.type == "user/message" and e.data.message.source["kind"] == "plugin"
     ]
     assert ["sunny" in s for s in snapshots] == [True, False, False]
     assert ["rainy" in s for s in snapshots] == [False, True, False]

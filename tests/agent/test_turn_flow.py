@@ -119,7 +119,7 @@ async def test_blocked_turn_claims_and_has_no_step(open_host: Any, types_of: Loo
         "agent/inbox/spliced",
         "turn/end",
     ]
-    assert agent.session.events[-1].data.reason.kind == "blocked"  # type: ignore[union-attr]
+    assert agent.session.events[-1].data.reason.kind == "blocked"
     assert len(agent.inbox) == 0
 
 
