@@ -26,7 +26,7 @@ def answered(answer: Any) -> Any:
     Raises:
         ConfigurationError: If it would have to be awaited.
     """
-    if answer is None or not isawaitable(answer):
+    if answer is None or type(answer) is str or not isawaitable(answer):
         return answer
     if iscoroutine(answer):
         answer.close()

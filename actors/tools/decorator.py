@@ -11,11 +11,11 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, cast, overload
 
 from ...messages.errors import ConfigurationError, ToolError
-from .signature import InvalidArguments, Signature, jsonable
+from .signature import InvalidArguments, Signature
 from .tool import Execute, Render, Tool, ToolContext, is_async
 
 
@@ -51,7 +51,8 @@ def tool(
     types (models, dataclasses, enums), by name. A parameter annotated `ToolContext`
     gets the call's context and is no part of the schema. The return annotation
     becomes the output schema where the subset can say it; models, dataclasses and
-    enum members are returned as JSON. The tool can still be called like the function.
+    enum members are returned as JSON, tuples, dates and paths where the annotation
+    names them. The tool can still be called like the function.
 
     A plain function runs in the runtime's executor, a coroutine function on its loop.
 
@@ -119,16 +120,15 @@ def _body_of(function: Callable[..., Any], signature: Signature) -> Execute:
     if is_async(function):
 
         async def execute_async(arguments: Any, context: ToolContext) -> Any:
-            return jsonable(await function(**bound(arguments, context)))
+            return signature.result(await function(**bound(arguments, context)))
 
         return execute_async
 
+    async def finished(value: Awaitable[Any]) -> Any:
+        return signature.result(await value)
+
     def execute(arguments: Any, context: ToolContext) -> Any:
         value = function(**bound(arguments, context))
-        return _finish(value) if inspect.isawaitable(value) else jsonable(value)
+        return finished(value) if inspect.isawaitable(value) else signature.result(value)
 
     return execute
-
-
-async def _finish(value: Any) -> Any:
-    return jsonable(await value)

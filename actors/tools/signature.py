@@ -5,11 +5,10 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import is_dataclass
-from enum import Enum
-from typing import Any, Literal, get_type_hints
+from typing import Any, Literal, get_args, get_type_hints
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
+from pydantic.fields import FieldInfo
 from pydantic.json_schema import PydanticJsonSchemaWarning
 from pydantic_core import to_jsonable_python
 
@@ -17,6 +16,7 @@ from ...messages.errors import ConfigurationError
 from ...messages.lossless import freeze, path_text, thaw
 from .docstring import describe
 from .reduction import Unsupported, reduce_schema
+from .returned import jsonable, writer_of
 from .tool import ToolContext
 
 Convert = Callable[[Any], Any]
@@ -41,7 +41,14 @@ class Signature:
         ConfigurationError: Naming the parameter that does not fit.
     """
 
-    __slots__ = ("_contexts", "_converters", "description", "output_schema", "parameters")
+    __slots__ = (
+        "_contexts",
+        "_converters",
+        "_writer",
+        "description",
+        "output_schema",
+        "parameters",
+    )
 
     def __init__(self, function: Callable[..., Any], label: str, names: Mapping[str, Any]) -> None:
         hints = _hints(function, label, names)
@@ -53,7 +60,7 @@ class Signature:
         for parameter in inspect.signature(function).parameters.values():
             name = parameter.name
             _check_kind(parameter, hints, label)
-            if hints[name] is ToolContext:
+            if _is_context(hints[name]):
                 self._contexts.append(name)
                 continue
             schema, self._converters[name] = _parameter(name, hints[name], label)
@@ -68,6 +75,11 @@ class Signature:
         if required:
             self.parameters["required"] = required
         self.output_schema = _output(hints)
+        self._writer = writer_of(hints.get("return"))
+
+    def result(self, value: Any) -> Any:
+        """What the function returned, as JSON where it can be said in it."""
+        return jsonable(value, self._writer)
 
     def arguments(self, values: Mapping[str, Any], context: ToolContext) -> dict[str, Any]:
         """The keyword arguments for the function.
@@ -108,34 +120,6 @@ class InvalidArguments(Exception):
         super().__init__("invalid arguments: " + "; ".join(faults))
 
 
-def jsonable(value: Any) -> Any:
-    """Turn models, dataclasses and enum members in a returned value into JSON.
-
-    Everything else stays as it is; the pipeline refuses what is no lossless JSON.
-    """
-    try:
-        return freeze(value)
-    except ConfigurationError:
-        pass
-    try:
-        return _dumped(value)
-    except RecursionError:
-        return value  # a cycle, which the pipeline names
-
-
-def _dumped(value: Any) -> Any:
-    part: object = value
-    if type(part) is list:
-        return [_dumped(item) for item in value]
-    if type(part) is dict:
-        return {key: _dumped(item) for key, item in value.items()}
-    if isinstance(part, Enum):
-        return _dumped(part.value)
-    if isinstance(part, BaseModel) or is_dataclass(type(part)):
-        return to_jsonable_python(value)
-    return value
-
-
 def _hints(function: Callable[..., Any], label: str, names: Mapping[str, Any]) -> dict[str, Any]:
     target: Any = inspect.unwrap(getattr(function, "func", function))
     if not inspect.isroutine(target):
@@ -147,6 +131,11 @@ def _hints(function: Callable[..., Any], label: str, names: Mapping[str, Any]) -
             f"tool {label}: its annotations cannot be read ({type(error).__name__}: {error}); "
             "define or import the types where the tool is defined"
         ) from error
+
+
+def _is_context(annotation: Any) -> bool:
+    """Whether the parameter takes the call's context; it may be optional, for calls by hand."""
+    return annotation is ToolContext or ToolContext in get_args(annotation)
 
 
 def _check_kind(parameter: inspect.Parameter, hints: Mapping[str, Any], label: str) -> None:
@@ -166,6 +155,11 @@ def _check_kind(parameter: inspect.Parameter, hints: Mapping[str, Any], label: s
         raise ConfigurationError(
             f"tool {label}: parameter {name!r} is positional-only, and arguments come by name; "
             "remove the '/'"
+        )
+    if isinstance(parameter.default, FieldInfo):
+        raise ConfigurationError(
+            f"tool {label}: parameter {name!r} has a Field(...) for its default, which the "
+            f"function would get; write {name}: Annotated[<type>, Field(...)] = <default>"
         )
     if name not in hints:
         raise ConfigurationError(

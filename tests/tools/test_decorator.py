@@ -10,7 +10,9 @@ import dataclasses
 import datetime
 import enum
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, Literal, Optional, Union
+from decimal import Decimal
+from pathlib import PurePosixPath
+from typing import Annotated, Any, Literal, NamedTuple, Optional, Union
 
 import pytest
 from pydantic import BaseModel, Field, field_validator
@@ -508,3 +510,88 @@ def test_a_tool_without_a_function_is_not_called() -> None:
 
     with pytest.raises(ConfigurationError, match="not made by @tool"):
         Tool("raw", "", {"type": "object"}, execute)()
+
+
+class Pair(NamedTuple):
+    left: int
+    right: str
+
+
+def pair() -> Pair:
+    return Pair(1, "a")
+
+
+def bounds() -> tuple[int, int]:
+    return 1, 2
+
+
+def moment() -> datetime.datetime | None:
+    return datetime.datetime(2020, 1, 2)
+
+
+def files() -> list[PurePosixPath]:
+    return [PurePosixPath("/a"), PurePosixPath("/b")]
+
+
+def price() -> Decimal:
+    return Decimal("1.50")
+
+
+@pytest.mark.parametrize(
+    ("function", "value"),
+    [
+        (pair, [1, "a"]),
+        (bounds, [1, 2]),
+        (moment, "2020-01-02T00:00:00"),
+        (files, ["/a", "/b"]),
+        (price, "1.50"),
+    ],
+)
+async def test_what_the_annotation_names_becomes_json(
+    registry: ToolRegistry, function: Callable[..., Any], value: Any
+) -> None:
+    """core 10.2: a type that JSON lacks is written where the return annotation names it."""
+    registry.register(tool(function))
+    outcome = await run_call(ToolCall("c", function.__name__, ""), registry=registry)
+    assert outcome.value == value
+
+
+@dataclasses.dataclass
+class Holder:
+    held: Any
+
+
+@pytest.mark.parametrize("value", [(1, 2), datetime.date(2020, 1, 2), {1}, b"x", Holder(object())])
+async def test_what_no_annotation_names_is_refused(registry: ToolRegistry, value: Any) -> None:
+    """core #212: a value that is no lossless JSON and that nobody announced is INVALID."""
+
+    @tool
+    def give() -> Any:
+        return value
+
+    registry.register(give)
+    outcome = await run_call(ToolCall("c", "give", ""), registry=registry)
+    assert outcome.error == ErrorInfo("ToolError", "INVALID_TOOL_OUTPUT")
+
+
+def test_a_field_is_no_default() -> None:
+    """core 10.1: Field(...) as a default would reach the function itself; the error says so."""
+
+    def search(limit: int = Field(3, description="How many.")) -> int:
+        return limit
+
+    with pytest.raises(ConfigurationError, match=r"'limit' has a Field.*Annotated"):
+        tool(search)
+
+
+async def test_the_context_may_be_optional(registry: ToolRegistry) -> None:
+    """DESIGN 9: a context that is None in calls by hand is still injected by the runtime."""
+
+    @tool
+    def who(context: ToolContext | None = None) -> str:
+        return "nobody" if context is None else context.call_id
+
+    assert who.parameters["properties"] == {}
+    assert who() == "nobody"
+    registry.register(who)
+    assert (await run_call(ToolCall("c", "who", ""), registry=registry)).value == "c"
