@@ -26,6 +26,9 @@ from .watch import WatchedCoroutine
 if TYPE_CHECKING:
     from .agent import Agent
 
+# Turns that never wait would starve every other actor of the loop.
+_TURNS_BETWEEN_BREATHS = 16
+
 current_agent: ContextVar[Agent | None] = ContextVar("broodline_current_agent", default=None)
 """The agent whose turn this code runs in: attribution, never authority."""
 
@@ -79,6 +82,8 @@ async def drive(agent: Agent) -> None:
             if not _goes_on(agent, token, ended):
                 break
             agent.token = CancellationToken()
+            if not agent.turns % _TURNS_BETWEEN_BREATHS:
+                await asyncio.sleep(0)
     finally:
         agent.rest()
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from typing import Any, TypeAlias
 
 from .registration import Registration
@@ -79,6 +79,27 @@ def _matching(table: Table, event: str, scope: Scope | None) -> tuple[Listener, 
     return tuple(sorted((*found, *scoped), key=_order)) if scoped else found
 
 
+class Asked(Sequence[Callable[[Any], Any]]):
+    """The interceptors of one asking."""
+
+    __slots__ = ("_listeners",)
+
+    def __init__(self, listeners: tuple[Listener, ...]) -> None:
+        self._listeners = listeners
+
+    def __iter__(self) -> Iterator[Callable[[Any], Any]]:
+        for listener in self._listeners:
+            if listener.active:
+                yield listener.function
+
+    def __len__(self) -> int:
+        return len(self._listeners)
+
+    def __getitem__(self, index: Any) -> Any:
+        functions: Any = [listener.function for listener in self._listeners]
+        return functions[index]
+
+
 class Hooks:
     """The event switch of one runtime. Used on its system's loop.
 
@@ -128,11 +149,14 @@ class Hooks:
         return event in self._observers or event in self._interceptors
 
     def interceptors(self, event: str, scope: Scope | None) -> Sequence[Callable[[Any], Any]]:
-        """Who is to be asked, in registration order; a snapshot, mostly empty."""
+        """Who is to be asked, in registration order; a snapshot, mostly empty.
+
+        Going through it passes over those whose registration has ended by then.
+        """
         if event not in self._interceptors:
             return ()
         found = _matching(self._interceptors, event, scope)
-        return tuple(listener.function for listener in found)
+        return Asked(found) if found else ()
 
     def emit(self, event: str, payload: Any, *, scope: Scope | None = None) -> None:
         """Tell every matching observer; failures are logged, never raised.

@@ -13,7 +13,7 @@ from ..messages.errors import ModelError
 from ..messages.lossless import type_name
 from ..messages.payload import ChunkReceived
 from ..messages.request import ModelRequest
-from .interrupt import Interrupted
+from .interrupt import Interrupt, Interrupted
 from .models.assembler import Assembler
 from .models.failure import failure_of, malformed
 from .models.grammar import StreamGrammar
@@ -106,9 +106,13 @@ async def read_response(turn: Turn, model: Model, request: ModelRequest) -> Atte
         if not turn.token.cancelled:
             attempt.failure = _idle_failure(request, silence.timeout)
     finally:
-        silence.forget(attempt)
         if stream is not None:
-            await _close(stream, request.session_id)
+            # The turn's own interrupt would let a cancellation cut a clean-up short.
+            closing = Interrupt(turn.interrupt.task)
+            attempt.silent = 0
+            silence.watch(attempt, closing)
+            await _close(stream, closing, request.session_id)
+        silence.forget(attempt)
     return attempt
 
 
@@ -174,13 +178,13 @@ def _size(chunk: Chunk) -> int:
     return len(chunk.arguments_delta) if type(chunk) is ToolCallDelta else 0
 
 
-async def _close(stream: AsyncIterator[Chunk], agent_id: str) -> None:
+async def _close(stream: AsyncIterator[Chunk], closing: Interrupt, agent_id: str) -> None:
     try:
         close = getattr(stream, "aclose", None)
         if close is not None:
-            await close()
+            await closing.wait(close())
     except BaseException as error:
-        if not is_stray(error, asyncio.current_task()):
+        if not is_stray(error, closing.task):
             raise
         logger.warning("the stream of agent %s failed while closing", agent_id, exc_info=True)
 

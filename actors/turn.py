@@ -6,6 +6,7 @@ whatever happens it closes the step and the turn that it opened.
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 from ..messages.edge import COMPLETED, step_end, step_start
@@ -109,6 +110,8 @@ class Turn:
             finally:
                 self.close_step()
             target = "next-step"
+            if not self.step % _STEPS_BETWEEN_BREATHS:
+                await asyncio.sleep(0)
             if owes or self.agent.inbox.has("next-step"):
                 continue
             await self._stopping()
@@ -168,6 +171,7 @@ class Turn:
                 "end; raise Runtime(max_steps=...) if such turns are wanted",
                 "STEP_LIMIT",
             )
+
     def close_step(self) -> None:
         """Log the end of the open step, if there is one."""
         if self.step_open:

@@ -483,3 +483,77 @@ async def test_disposing_behind_the_runtime_is_done_already() -> None:
         await created
     handle: Any = created.get()
     await handle.dispose()
+
+
+async def test_an_interceptor_that_is_gone_is_not_asked(open_host: Any, ends_of: Look) -> None:
+    """core 11.2: an interceptor whose registration ends while another is asked is passed over."""
+    host = await open_host(ScriptedModel(shared=[text("ok")]))
+    agent = (await host.agents.create()).agent
+    asked: list[object] = []
+
+    async def first(notice: object) -> None:
+        second.dispose()
+
+    host.hooks.intercept("agent/pre-step", first)
+    second = host.hooks.intercept("agent/pre-step", asked.append)
+    agent.followup("go")
+    await agent.when_idle()
+    assert (asked, ends_of(agent)) == ([], ["completed"])
+
+
+async def test_turns_that_never_wait_let_others_in(open_host: Any) -> None:
+    """DESIGN 2: a row of turns of a model that never waits does not hold the loop to its end."""
+    count = 64
+    host = await open_host(ScriptedModel(shared=[text("ok")] * count))
+    agent = (await host.agents.create()).agent
+    for _ in range(count):
+        agent.followup("go")
+    seen: list[int] = []
+    while agent.status == "running":
+        await asyncio.sleep(0)
+        seen.append(agent.turns)
+    assert any(0 < turns < count for turns in seen)
+
+
+async def test_steps_that_never_wait_let_others_in(open_host: Any) -> None:
+    """DESIGN 2: a long turn of tools that never wait does not hold the loop to its end."""
+
+    async def quick(args: Any, context: Any) -> str:
+        return "done"
+
+    count = 64
+    host = await open_host(ScriptedModel(shared=[*([call("quick")] * count), text("ok")]))
+    tools = [Tool("quick", "is quick", OBJECT, quick)]
+    agent = (await host.agents.create(tools=tools)).agent
+    agent.followup("go")
+    seen: list[int] = []
+    while agent.status == "running":
+        await asyncio.sleep(0)
+        seen.append(agent.tool_calls)
+    assert any(0 < calls < count for calls in seen)
+
+
+async def test_a_stream_that_never_closes_is_left_behind(open_host: Any, ends_of: Look) -> None:
+    """core 12.3: closing a stream may take as long as a model may be silent, and no longer."""
+
+    class Stuck:
+        def __aiter__(self) -> Stuck:
+            return self
+
+        async def __anext__(self) -> Chunk:
+            return Finish("stop")
+
+        async def aclose(self) -> None:
+            await asyncio.Event().wait()
+
+    class Model:
+        provider = model = "stuck"
+
+        def stream(self, request: Any) -> Any:
+            return Stuck()
+
+    host = await open_host(Model(), request_timeout=0.01)
+    agent = (await host.agents.create()).agent
+    agent.followup("go")
+    await agent.when_idle()
+    assert ends_of(agent) == ["completed"]
