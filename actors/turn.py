@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 CEILING = TurnEndReason("max-tokens")
 BLOCKED = TurnEndReason("blocked")
 
+# Steps that never wait would starve every other actor of the loop.
+_STEPS_BETWEEN_BREATHS = 16
+
 
 class TurnAborted(Exception):
     """The turn's token has fired; the log gets the token's cause, not this."""
