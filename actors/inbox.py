@@ -113,6 +113,14 @@ class Inbox:
         """Put a message at the end of a list; errors as `splice`."""
         self.splice(target, len(self._list(target)), 0, (message,), waking=waking)
 
+    def append_own(self, message: UserMessage) -> None:
+        """Put in what the turn itself has to say at its next step; the bound is for senders.
+
+        Raises:
+            DeliveryError: ``DUPLICATE_MESSAGE`` if its id is pending already.
+        """
+        self.splice("next-step", len(self._next_step), 0, (message,), bounded=False)
+
     def prepend(self, target: InboxTarget, message: UserMessage) -> None:
         """Put a message at the head of a list; errors as `splice`."""
         self.splice(target, 0, 0, (message,))
@@ -170,6 +178,7 @@ class Inbox:
         *,
         outcome: Literal["canceled"] | None = None,
         waking: bool = False,
+        bounded: bool = True,
     ) -> tuple[UserMessage, ...]:
         """Remove and insert at one place of one list; returns what was removed.
 
@@ -185,7 +194,7 @@ class Inbox:
         if not count and not inserted:
             return ()
         removed = tuple(items[first : first + count])
-        self._check(removed, inserted)
+        self._check(removed, inserted, self._bound if bounded else None)
         if target == "next-turn" and count == 1 and not first and not inserted and outcome is None:
             event = PROMPT_CLAIMED
         else:
@@ -262,7 +271,9 @@ class Inbox:
         for message in data.inserted:
             notify("enqueue", message, data.target)
 
-    def _check(self, removed: Sequence[UserMessage], inserted: Sequence[UserMessage]) -> None:
+    def _check(
+        self, removed: Sequence[UserMessage], inserted: Sequence[UserMessage], bound: int | None
+    ) -> None:
         leaving = {message.id for message in removed} if removed and inserted else ()
         arriving: set[MessageId] = set()
         for message in inserted:
@@ -275,7 +286,6 @@ class Inbox:
                     details={"messageId": message.id, "agent": self._session.header.id},
                 )
             arriving.add(message.id)
-        bound = self._bound
         growth = len(inserted) - len(removed)
         if bound is not None and growth > 0 and len(self) + growth > bound:
             raise MailboxFullError(

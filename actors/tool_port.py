@@ -51,7 +51,7 @@ class TurnPort:
     def contexts(self, messages: Sequence[UserMessage]) -> None:
         """Queue what tools want said, for the next step boundary."""
         for message in messages:
-            self._turn.agent.inbox.append("next-step", message)
+            self._turn.agent.inbox.append_own(message)
 
 
 async def run_tools(turn: Turn, calls: Sequence[ToolCall]) -> None:

@@ -557,3 +557,23 @@ async def test_a_stream_that_never_closes_is_left_behind(open_host: Any, ends_of
     agent.followup("go")
     await agent.when_idle()
     assert ends_of(agent) == ["completed"]
+
+
+async def test_a_full_inbox_takes_what_the_turn_itself_adds(open_host: Any, ends_of: Look) -> None:
+    """DESIGN 4: the bound is for senders; a tool's context does not fail its turn over it."""
+
+    async def notes(args: Any, context: Any) -> str:
+        context.agent.followup("fills the inbox")
+        context.defer_context(context.agent.message("context"))
+        return "noted"
+
+    host = await open_host(
+        ScriptedModel(shared=[call("notes"), text("one"), text("two")]), max_pending=1
+    )
+    tools = [Tool("notes", "notes", OBJECT, notes)]
+    agent = (await host.agents.create(tools=tools)).agent
+    agent.followup("go")
+    await agent.when_idle()
+    assert ends_of(agent) == ["completed", "completed"]
+    said = [text_of(message.content) for message in agent.session.messages()]
+    assert said[-4:] == ["context", "one", "fills the inbox", "two"]
