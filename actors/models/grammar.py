@@ -26,6 +26,8 @@ from .failure import malformed
 
 _SUCCESSES = ("stop", "tool-calls", "max-tokens")
 _FAILURES = ("aborted", "error")
+_CUT_OFF = (*_FAILURES, "max-tokens")
+"""Finishes that may come in the middle of a block."""
 
 
 class StreamGrammar:
@@ -36,8 +38,8 @@ class StreamGrammar:
     - There is at most one usage, and one finish, which is last.
     - Texts, blocks, counts and failures are fit for a log: what passes can be
       written as JSON and read back as it was.
-    - ``aborted`` and ``error`` carry a failure, the others none; after a success no
-      started block is open.
+    - ``aborted`` and ``error`` carry a failure, the others none; at a ``stop`` or
+      ``tool-calls`` no started block is open.
     """
 
     __slots__ = ("_finished", "_kinds", "_open", "_reported")
@@ -123,7 +125,7 @@ class StreamGrammar:
             raise malformed(f"a finish {chunk.kind!r} {'without' if failed else 'with'} a failure")
         if chunk.failure is not None:
             check_failure(chunk.failure)
-        if not failed and self._open:
+        if chunk.kind not in _CUT_OFF and self._open:
             raise malformed(f"a finish {chunk.kind!r} while block {min(self._open)} is open")
         self._finished = True
 

@@ -121,10 +121,20 @@ def test_an_index_is_a_whole_number(index: object) -> None:
 
 
 def test_a_success_leaves_no_block_open() -> None:
-    """core 12.3: a success while a started block is open is refused, whichever success it is."""
-    for kind in ("stop", "tool-calls", "max-tokens"):
+    """core 12.3: a success while a started block is open is refused."""
+    for kind in ("stop", "tool-calls"):
         message = refused(BlockStart(4, "text"), TextDelta(4, "x"), Finish(kind))  # pyright: ignore
         assert "block 4 is open" in message
+
+
+def test_a_ceiling_may_cut_a_block_off() -> None:
+    """core 12.3, 12.4: what runs into the ceiling of a response breaks off where it is."""
+    check(
+        BlockStart(0, "tool-call"),
+        ToolCallDelta(0, "c", '{"command": "echo ', "bash"),
+        UsageChunk(Usage(1, 2)),
+        Finish("max-tokens"),
+    ).end()
 
 
 def test_a_failure_may_leave_a_block_open() -> None:
