@@ -9,14 +9,13 @@ Source: spec core 1.3, 12.3; DESIGN section 3 (checked once, on the way in).
 from __future__ import annotations
 
 from ...messages.chunk import ModelFailure, Usage
-from ...messages.content import Block, sound_block
+from ...messages.content import Block, Text, sound_block
 from ...messages.errors import ConfigurationError
 from ...messages.lossless import SAFE_INTEGER, type_name
 from ...messages.plain import name_text, plain_text, quoted
 from .failure import malformed
 
-_COUNTS = ("input_tokens", "output_tokens")
-_OPTIONAL_COUNTS = ("cache_read_tokens", "cache_write_tokens", "reasoning_tokens")
+_REQUIRED = ("input_tokens", "output_tokens")
 
 
 def check_text(value: object, subject: str) -> None:
@@ -49,6 +48,9 @@ def check_index(index: object) -> None:
 
 def check_block(block: Block) -> None:
     """Refuse a block with a part that the log could not keep."""
+    if type(block) is Text:
+        check_text(block.text, "text of a block")
+        return
     try:
         sound_block(block)
     except ConfigurationError as error:
@@ -59,12 +61,14 @@ def check_usage(usage: object) -> None:
     """Refuse counts of tokens that are no safe integers from 0 on."""
     if not isinstance(usage, Usage):
         raise malformed(f"a usage of {type_name(usage)}")
-    for name in _COUNTS:
-        if not _is_count(getattr(usage, name)):
-            raise malformed(f"{name} of {quoted(getattr(usage, name))}")
-    for name in _OPTIONAL_COUNTS:
-        count = getattr(usage, name)
-        if count is not None and not _is_count(count):
+    for name, count in (
+        ("input_tokens", usage.input_tokens),
+        ("output_tokens", usage.output_tokens),
+        ("cache_read_tokens", usage.cache_read_tokens),
+        ("cache_write_tokens", usage.cache_write_tokens),
+        ("reasoning_tokens", usage.reasoning_tokens),
+    ):
+        if not _is_count(count) and (count is not None or name in _REQUIRED):
             raise malformed(f"{name} of {quoted(count)}")
 
 
