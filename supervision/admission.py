@@ -9,22 +9,28 @@ from typing import TYPE_CHECKING
 
 from ..actors.cancellation import CancellationToken
 from ..messages.content import content_of
-from ..messages.errors import ConfigurationError
 from ..messages.payload import Descriptor
+from ..messages.schema import check_object_schema
 from ..providers.contract import ResolvedRequest, SubagentProvider, SubagentRequest
 from .capability import check_capabilities
 from .depth import check_max_depth, child_depth
+from .soundness import sound_filter, sound_options, sound_text
 
 if TYPE_CHECKING:
     from ..actors.agent import Agent
 
 
 def resolve(
-    provider: SubagentProvider, request: SubagentRequest, parent: Agent, signal: CancellationToken
+    name: str,
+    provider: SubagentProvider,
+    request: SubagentRequest,
+    parent: Agent,
+    signal: CancellationToken,
 ) -> ResolvedRequest:
     """Check a request and make the object that the provider gets; the first failure wins.
 
     Args:
+        name: What the provider is registered under.
         provider: Who is to make the child.
         request: What the caller asked for; left as it is.
         parent: The exact live parent.
@@ -32,36 +38,31 @@ def resolve(
 
     Raises:
         SubagentError: ``UNSUPPORTED_CAPABILITY``.
+        UnsupportedSchemaError: If the schema is outside the subset or not of an object.
         DepthTypeError: If the ceiling or one of the parent's depths is malformed.
         DepthRangeError: If the parent sits at the deepest place there is.
         SubagentDepthError: If the child would sit deeper than the ceiling.
-        ConfigurationError: If the prompt or the label is malformed.
+        ConfigurationError: If another field is not of its kind.
     """
     check_capabilities(provider, request)
     check_max_depth(request.max_depth)
+    schema = request.output_schema
+    if schema is not None:
+        schema = check_object_schema(schema, subject="output_schema")
     depth = child_depth(
         parent.session.header.delegation_depth, parent.options.subagent_depth, request.max_depth
     )
+    label = sound_text(request.label, "label")
     return ResolvedRequest(
         content_of(request.prompt),
         parent,
-        _describe(provider, request),
+        Descriptor("one-shot", name, label),
         depth,
         signal,
-        request.label,
-        request.agent_options,
-        request.output_schema,
+        label,
+        sound_options(request.agent_options),
+        schema,
         request.max_depth,
-        request.tool_filter,
-        request.persona,
+        sound_filter(request.tool_filter),
+        sound_text(request.persona, "persona"),
     )
-
-
-def _describe(provider: SubagentProvider, request: SubagentRequest) -> Descriptor:
-    _check_label(request.label)
-    return Descriptor("one-shot", provider.name, request.label)
-
-
-def _check_label(label: object) -> None:
-    if label is not None and not isinstance(label, str):
-        raise ConfigurationError(f"label must be a string, not {type(label).__name__}")

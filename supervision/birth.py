@@ -5,12 +5,14 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any, Literal
 
+from ..actors.stray import is_stray
 from ..messages.payload import CatalogChanged
 
 if TYPE_CHECKING:
     from ..actors.agent import Agent
     from ..actors.cancellation import CancellationToken
     from ..actors.operation import Operation
+    from ..messages.payload import Descriptor
     from ..providers.contract import ResolvedRequest
 
 _logger = logging.getLogger(__name__)
@@ -23,26 +25,35 @@ class Birth:
         id: The id of the child to be.
         request: The checked request.
         parent: The exact live parent.
+        descriptor: What is recorded in the child's log.
+        depth: The child's place in the tree.
+        signal: Fires when the start is no longer wanted: by its caller, or by the end of
+            its parent. Once the child is published it is `Child.cancel` that tells.
         operation: What the caller waits for; None once the child is published, because
             its value holds this object.
     """
 
-    __slots__ = ("_announced", "id", "operation", "parent", "request")
+    __slots__ = (
+        "_announced",
+        "depth",
+        "descriptor",
+        "id",
+        "operation",
+        "parent",
+        "request",
+        "signal",
+    )
 
     def __init__(self, child_id: str, request: ResolvedRequest, operation: Operation[Any]) -> None:
         self.id = child_id
         self.request = request
+        # Of its own: what the service relies on does not hang on what a provider was handed.
         self.parent: Agent = request.parent
+        self.descriptor: Descriptor = request.descriptor
+        self.depth = request.depth
+        self.signal: CancellationToken = request.signal
         self.operation: Operation[Any] | None = operation
         self._announced = False
-
-    @property
-    def signal(self) -> CancellationToken:
-        """Fires when the start is no longer wanted: by its caller, or by the end of its parent.
-
-        Once the child is published it is `Child.cancel` that tells.
-        """
-        return self.request.signal
 
     def announce(self) -> None:
         """Enter the child in its parent's catalogue; a driver publishes it right after this.
@@ -66,13 +77,15 @@ class Birth:
         self._announced = False
         try:
             self._log("removed")
-        except Exception:
+        except BaseException as error:
+            if not is_stray(error, None):
+                raise
             _logger.exception(
                 "the catalogue of %s goes on naming %s, which has ended", self.parent.id, self.id
             )
 
     def _log(self, change: Literal["added", "removed"]) -> None:
-        described = self.request.descriptor
+        described = self.descriptor
         self.parent.session.append(
             CatalogChanged(change, self.id, described.mode, described.provider, described.label),
             ignorable=True,

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
+from ..actors.waiter import Waiter
 from ..messages.errors import SubagentError, SubagentErrorCode
 from ..messages.payload import AbortCause
 from .catalog import CatalogEntry, CatalogFold
@@ -14,6 +17,8 @@ if TYPE_CHECKING:
     from ..actors.operation import Operation
     from .birth import Birth
     from .run import SubagentRun
+
+_logger = logging.getLogger(__name__)
 
 _ENDED = AbortCause("disposed")
 
@@ -77,14 +82,32 @@ class Brood:
                 await disposal
             except Exception as error:
                 failures.append(error)
-        for start in starts:
-            try:
-                await start
-            except Exception:
-                continue  # its caller is told
+        await self._taken_back(starts)
         self._on_end(self)
         if failures:
             raise ExceptionGroup(f"children of {self.parent.id} could not be released", failures)
+
+    async def _taken_back(self, starts: list[Operation[Any]]) -> None:
+        """Wait until the starts have cleaned up; their callers are told how that went.
+
+        One that ignores its cancellation is left to itself in time: what it brings
+        forth later is refused, or released at once.
+        """
+        if not starts:
+            return
+        loop = asyncio.get_running_loop()
+        waiters = [Waiter(loop) for _ in starts]
+        for start, waiter in zip(starts, waiters, strict=True):
+            start.add_done_callback(waiter)
+        limit = self.parent.runtime.settings.dispose_timeout
+        _, deaf = await asyncio.wait([waiter.future for waiter in waiters], timeout=limit)
+        if deaf:
+            _logger.error(
+                "%d starts under %s ignored their cancellation for %g s and were left alone",
+                len(deaf),
+                self.parent.id,
+                limit,
+            )
 
 
 def parent_gone(parent_id: str) -> SubagentError:

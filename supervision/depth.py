@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from ..messages.errors import DepthRangeError, DepthTypeError, SubagentDepthError
 from ..messages.lossless import SAFE_INTEGER
+from ..messages.plain import quoted
 
 
 def is_depth(value: object) -> bool:
@@ -22,7 +23,7 @@ def check_max_depth(max_depth: object) -> None:
     """
     if max_depth is not None and not is_depth(max_depth):
         raise DepthTypeError(
-            f"max_depth must be an integer from 0 to {SAFE_INTEGER}, not {max_depth!r}; "
+            f"max_depth must be an integer from 0 to {SAFE_INTEGER}, not {quoted(max_depth)}; "
             "leave it out for no limit"
         )
 
@@ -35,7 +36,9 @@ def effective_depth(header_depth: object, runtime_depth: object) -> int:
     """
     for name, value in (("delegation_depth", header_depth), ("subagent_depth", runtime_depth)):
         if value is not None and not is_depth(value):
-            raise DepthTypeError(f"{name} of the parent must be a safe integer, not {value!r}")
+            raise DepthTypeError(
+                f"{name} of the parent must be a safe integer, not {quoted(value)}"
+            )
     return max(header_depth or 0, runtime_depth or 0)  # type: ignore[call-overload, no-any-return]
 
 

@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING
 
 from ..actors.creation import AgentSpec, Commit
 from ..actors.fold import consumed_work, select_output
+from ..messages.errors import ConfigurationError
+from ..messages.event import Event
+from ..messages.lossless import type_name
 from ..messages.payload import AbortCause
 from ..messages.result import SubagentResult
 from ..providers.contract import InProcessSpec
@@ -37,13 +40,13 @@ class InProcessDriver:
 
     async def create(self, spec: InProcessSpec, birth: Birth) -> InProcessChild:
         """Create and publish the agent; see `Driver.create`."""
-        request, parent, host = birth.request, birth.parent, self.host
-        seed = spec.seed or None
-        length = len(seed) if seed is not None else 0
+        parent, host = birth.parent, self.host
+        seed = _sound_seed(spec.seed)
+        length = 0 if seed is None else len(seed)
         child = InProcessChild(self, birth)
         agent_spec = AgentSpec(
-            child_header(birth.id, host.clock.time_ms(), parent, request.depth, length),
-            child_options(parent.options, request.agent_options, request.depth),
+            child_header(birth.id, host.clock.time_ms(), parent, birth.depth, length),
+            child_options(parent.options, birth.request.agent_options, birth.depth),
             seed,
             child.set_up,
             parent,
@@ -107,7 +110,7 @@ class InProcessChild:
         return self._local
 
     def _describe(self) -> None:
-        self._agent.session.append(self._birth.request.descriptor)
+        self._agent.session.append(self._birth.descriptor)
 
     def _finish(self) -> None:
         done, self._done = self._done, None
@@ -119,6 +122,17 @@ class InProcessChild:
             done(error)
         else:
             done(result)
+
+
+def _sound_seed(seed: object) -> tuple[Event, ...] | None:
+    if seed is None:
+        return None
+    if not isinstance(seed, tuple | list):
+        raise ConfigurationError(f"a seed must be a tuple of events, not {type_name(seed)}")
+    for event in seed:
+        if not isinstance(event, Event):
+            raise ConfigurationError(f"a seed must hold events, not {type_name(event)}")
+    return tuple(seed) or None
 
 
 def read_result(agent: Agent, *, cancelled: bool) -> SubagentResult:

@@ -6,6 +6,7 @@ from typing import Any
 
 from ..messages.passage import encode_block
 from ..messages.result import SubagentResult
+from .outcome import said_by
 from .truncation import bounded
 
 _HEADLINES = {
@@ -48,9 +49,9 @@ def failure_text(
     """
     parts = [headline("error" if result is None else result.stop_reason)]
     if fault is not None:
-        parts.append(f"Fault: {fault}")
+        parts.append(f"Fault: {said_by(fault)}")
     if left is not None:
-        parts.append(f"Release: {left}")
+        parts.append(f"Release: {said_by(left)}")
     if result is not None and result.diagnostic:
         parts.append(f"Diagnostic: {result.diagnostic}")
     if result is not None and result.text:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from functools import partial
 from typing import TYPE_CHECKING
 
 from ..actors.registration import Registration
 from ..messages.errors import ConfigurationError, SubagentError, SubagentErrorCode
-from ..providers.contract import SubagentProvider
+from ..messages.lossless import type_name
+from ..messages.plain import plain_text, quoted
+from ..providers.contract import ProviderCapabilities, SubagentProvider
 from .lifecycle import PROVIDER_ADDED, PROVIDER_REMOVED
 
 if TYPE_CHECKING:
@@ -34,8 +37,8 @@ class ProviderRoster:
             SubagentError: ``DUPLICATE_PROVIDER`` if its name is taken; nothing changes then.
             ConfigurationError: If it is no provider.
         """
-        _check_kind(provider)
-        name = provider.name
+        check_provider(provider)
+        name = plain_text(provider.name, "name of a provider")
         if name in self._providers:
             raise SubagentError(
                 f"a provider named {name!r} is registered already; "
@@ -53,8 +56,8 @@ class ProviderRoster:
         self._hooks.emit(PROVIDER_REMOVED, name)
 
     def get(self, name: str) -> SubagentProvider | None:
-        """The provider of that name, or None."""
-        return self._providers.get(name)
+        """The provider of that name, or None; also for what can be no name."""
+        return self._providers.get(name) if isinstance(name, str) else None
 
     def names(self) -> tuple[str, ...]:
         """All names, oldest first."""
@@ -66,21 +69,41 @@ class ProviderRoster:
         Raises:
             SubagentError: ``NO_PROVIDER``.
         """
-        provider = self._providers.get(name)
+        provider = self.get(name)
         if provider is None:
             known = ", ".join(map(repr, self._providers)) or "none"
             raise SubagentError(
-                f"no provider named {name!r} is registered (there are: {known}); "
+                f"no provider named {quoted(name)} is registered (there are: {known}); "
                 "register it with runtime.subagents.register(...)",
                 code=SubagentErrorCode.NO_PROVIDER,
-                details={"provider": name},
+                details={"provider": name if isinstance(name, str) else quoted(name)},
             )
         return provider
 
 
-def _check_kind(provider: object) -> None:
-    if not isinstance(provider, SubagentProvider):
+def check_provider(provider: object) -> None:
+    """Refuse what cannot work as a provider.
+
+    Raises:
+        ConfigurationError: Naming what it lacks.
+    """
+    try:
+        lacking = _lack_of(provider)
+    except Exception as error:
         raise ConfigurationError(
-            f"{type(provider).__name__} is not a provider: it needs name, capabilities, "
-            "inherits_parent_context and prepare_one_shot"
-        )
+            f"{type_name(provider)} is not a provider: it fails to say what it is ({quoted(error)})"
+        ) from error
+    if lacking is not None:
+        raise ConfigurationError(f"{type_name(provider)} is not a provider: {lacking}")
+
+
+def _lack_of(provider: object) -> str | None:
+    if not isinstance(provider, SubagentProvider):
+        return "it needs name, capabilities, inherits_parent_context and prepare_one_shot"
+    plain_text(provider.name, "its name")
+    if not callable(provider.prepare_one_shot):
+        return "its prepare_one_shot must be an async method"
+    for flag in fields(ProviderCapabilities):
+        if type(getattr(provider.capabilities, flag.name, None)) is not bool:
+            return f"its capabilities must hold {flag.name} as True or False"
+    return None

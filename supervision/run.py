@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+import asyncio
+import inspect
 import logging
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from ..actors.reply import Reply
-from ..messages.errors import SubagentError, SubagentErrorCode
+from ..actors.stray import is_stray
+from ..messages.errors import (
+    BroodlineError,
+    ConfigurationError,
+    SubagentError,
+    SubagentErrorCode,
+)
 from ..messages.payload import AbortCause
 from ..messages.result import SubagentResult
 from .lifecycle import emit_end, emit_start
+from .outcome import said_by, sound_outcome
 
 if TYPE_CHECKING:
     from ..actors.agent import Agent
     from ..actors.cancellation import CancellationToken
     from ..actors.registration import Registration
     from .birth import Birth
-    from .driver import Child
+    from .driver import Child, Done
     from .service import SubagentService
 
 _logger = logging.getLogger(__name__)
@@ -48,6 +57,7 @@ class SubagentRun:
     __slots__ = (
         "_begun",
         "_birth",
+        "_cancelled",
         "_child",
         "_disposal",
         "_link",
@@ -64,17 +74,18 @@ class SubagentRun:
     )
 
     def __init__(self, service: SubagentService, birth: Birth, child: Child) -> None:
-        system, descriptor = service.system, birth.request.descriptor
+        system, descriptor = service.system, birth.descriptor
         self.id = birth.id
         self.run_id = system.ids.new("run")
         self.provider = descriptor.provider
         self.label = descriptor.label
-        self.depth = birth.request.depth
+        self.depth = birth.depth
         self.started = system.clock.monotonic()
         self.parent: Agent = birth.parent
         self.local_agent = child.local_agent
         self.result: Reply[SubagentResult] = Reply(system)
         self._begun = False
+        self._cancelled = False
         self._service = service
         self._birth = birth
         self._child = child
@@ -118,27 +129,27 @@ class SubagentRun:
 
     def begin(self, signal: CancellationToken | None) -> None:
         """Emit ``subagent/start``, then let the child work unless it is cancelled already."""
-        self._begun = True
-        emit_start(self._service.hooks, self)
-        if self.result.done():
-            return
         if signal is not None:
-            if signal.cancelled:
-                self._settle(_ABORTED)
-                return
             self._link = signal.on_cancel(self._on_signal)
-        try:
-            self._child.begin(self._settle)
-        except Exception as error:
-            self._settle(error)
+        emit_start(self._service.hooks, self)
+        self._begun = True
+        if self.result.done():
+            self._tell_end()
+        elif self._cancelled or (signal is not None and signal.cancelled):
+            self._settle(_ABORTED)
+        else:
+            self._set_to_work()
 
     def cancel(self, cause: AbortCause = _BY_PARENT) -> None:
-        """Ask the child to stop; nothing when the result is there."""
-        if self.result.done():
+        """Ask the child to stop, or never let it begin; nothing when the result is there."""
+        self._cancelled = True
+        if self.result.done() or not self._begun:
             return
         try:
             self._child.cancel(cause)
-        except Exception:
+        except BaseException as error:
+            if not is_stray(error, None):
+                raise
             _logger.exception("child %s could not be cancelled; dispose of it to free it", self.id)
 
     def release(self) -> Awaitable[None] | None:
@@ -149,8 +160,10 @@ class SubagentRun:
         """
         try:
             pending = self._child.release()
-        except Exception as error:
+        except BaseException as error:
             self._released()
+            if not is_stray(error, None):
+                raise
             raise self._teardown_failed(error) from error
         if pending is not None:
             return self._finish_release(pending)
@@ -159,11 +172,27 @@ class SubagentRun:
 
     async def _finish_release(self, pending: Awaitable[None]) -> None:
         try:
-            await pending
-        except Exception as error:
+            if self.local_agent is None:
+                await self._released_in_time(pending)
+            else:
+                await pending  # an agent's end keeps its own time
+        except BaseException as error:
+            if not is_stray(error, asyncio.current_task()):
+                raise
             raise self._teardown_failed(error) from error
         finally:
             self._released()
+
+    async def _released_in_time(self, pending: Awaitable[None]) -> None:
+        system = self._service.system
+        task = system.spawn(_wait(pending), name=f"release of {self.id}")
+        limit = system.settings.dispose_timeout
+        done, _ = await asyncio.wait((task,), timeout=limit)
+        if not done:
+            task.cancel()
+            task.add_done_callback(_look_at)
+            raise TimeoutError(f"it was not free after {limit:g} s and is left to itself")
+        await task
 
     def _released(self) -> None:
         # What is released can answer no more: a child that never did was aborted.
@@ -171,26 +200,65 @@ class SubagentRun:
         self._service.forget(self)
 
     def _on_signal(self, _cause: object) -> None:
-        self._service.system.call(self.cancel)
+        try:
+            self._service.system.call(self.cancel)
+        except BroodlineError:
+            return  # the runtime is closed, and has ended the child
 
-    def _settle(self, outcome: SubagentResult | BaseException) -> None:
+    def _set_to_work(self) -> None:
+        try:
+            begin: Callable[[Done], object] = self._child.begin
+            answer = begin(self._done)
+            if inspect.isawaitable(answer):
+                if inspect.iscoroutine(answer):
+                    answer.close()
+                raise ConfigurationError("begin of a child must be a plain function, not async")
+        except BaseException as error:
+            if not is_stray(error, None):
+                raise
+            self._done(error)
+
+    def _done(self, outcome: SubagentResult | BaseException) -> None:
+        """What the child's driver calls; on the loop, or left to it."""
+        if self.result.done():
+            return
+        try:
+            self._service.system.call(self._settle, sound_outcome(outcome))
+        except BroodlineError:
+            return  # the runtime is closed, and has ended the child
+
+    def _settle(self, outcome: SubagentResult | Exception) -> None:
         if self.result.done():
             return
         if self._link is not None:
             self._link.dispose()
             self._link = None
         self._birth.withdraw()
-        if isinstance(outcome, BaseException):
+        if isinstance(outcome, Exception):
             self.result.fail(outcome)
         else:
             self.result.settle(outcome)
+        # In the start edge it waits: every listener hears the start first.
         if self._begun:
-            ended = None if isinstance(outcome, BaseException) else outcome
-            emit_end(self._service.hooks, self, ended)
+            self._tell_end()
+
+    def _tell_end(self) -> None:
+        failed = self.result.error() is not None
+        emit_end(self._service.hooks, self, None if failed else self.result.get())
 
     def _teardown_failed(self, error: BaseException) -> SubagentError:
         return SubagentError(
-            f"child {self.id} was ended, but not everything it held could be released: {error}",
+            f"child {self.id} was ended, but not everything it held could be released: "
+            f"{said_by(error)}",
             code=SubagentErrorCode.TEARDOWN_FAILED,
             details={"childId": self.id},
         )
+
+
+async def _wait(pending: Awaitable[None]) -> None:
+    await pending
+
+
+def _look_at(task: asyncio.Task[None]) -> None:
+    if not task.cancelled() and task.exception() is not None:
+        _logger.error("what was left to itself failed", exc_info=task.exception())

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ..actors.handle import agent_of
 from ..actors.registration import Registration
 from ..actors.reply import Reply
+from ..actors.stray import as_exception
 from ..actors.teardown import refuse_self_wait
 from ..messages.errors import (
     BroodlineError,
@@ -27,10 +28,12 @@ from .admission import resolve
 from .birth import Birth
 from .brood import Brood, parent_gone
 from .catalog import CatalogEntry, subagent_catalog
-from .driver import Child, Driver
+from .creation import bear
+from .driver import Driver
 from .in_process import InProcessDriver
 from .roster import ProviderRoster
 from .run import SubagentRun
+from .soundness import parent_of, request_fault
 
 if TYPE_CHECKING:
     from ..actors.agent import Agent
@@ -102,8 +105,13 @@ class SubagentService:
         """Have `driver` make the children whose provider returns a spec of exactly this type.
 
         Raises:
-            ConfigurationError: If the type has a driver already.
+            ConfigurationError: If the type has a driver already, or is no type, or the
+                driver none.
         """
+        if not isinstance(spec_type, type) or not callable(getattr(driver, "create", None)):
+            raise ConfigurationError(
+                "a driver is registered for a class of specs and needs an async create(spec, birth)"
+            )
         if spec_type in self._drivers:
             raise ConfigurationError(
                 f"{spec_type.__name__} has a driver already; remove that first or use another type"
@@ -136,10 +144,11 @@ class SubagentService:
             SubagentDepthError: If the child would sit deeper than ``max_depth``.
             ConfigurationError: If a field is malformed or the child cannot be set up.
         """
+        fault = request_fault(request)
+        if fault is not None:
+            return Reply.failed(fault, self.system)
         if self._closed:
-            refused: Reply[SubagentRun] = Reply(self.system)
-            refused.fail(_closed_error())
-            return refused
+            return Reply.failed(_closed_error(), self.system)
         return self.system.operate(
             self._start, name, request, signal=request.signal, name="start subagent"
         )
@@ -201,8 +210,10 @@ class SubagentService:
     def _dispose(self, run: SubagentRun, reply: Reply[None]) -> None:
         try:
             pending = run.release()
-        except Exception as error:
-            reply.fail(error)
+        except BaseException as error:
+            reply.fail(as_exception(error))
+            if not isinstance(error, Exception):
+                raise
             return
         if pending is None:
             reply.settle(None)
@@ -233,13 +244,13 @@ class SubagentService:
     async def _start(
         self, operation: Operation[SubagentRun], name: str, request: SubagentRequest
     ) -> SubagentRun:
-        brood = self._admit(agent_of(request.parent))
+        brood = self._admit(parent_of(request.parent))
         provider = self._roster.require(name)
-        resolved = resolve(provider, request, brood.parent, operation.token)
+        resolved = resolve(name, provider, request, brood.parent, operation.token)
         birth = Birth(self.system.ids.new("session"), resolved, operation)
         brood.births[birth] = None
         try:
-            run = SubagentRun(self, birth, await self._create(provider, birth))
+            run = await bear(self, self._drivers, provider, birth)
             brood.runs[run] = None
             await self._hand_over(run, birth, operation, request.signal)
         except BaseException:
@@ -250,17 +261,6 @@ class SubagentService:
             del brood.births[birth]
         run.begin(request.signal)
         return run
-
-    async def _create(self, provider: SubagentProvider, birth: Birth) -> Child:
-        spec: object = await provider.prepare_one_shot(birth.request)
-        birth.signal.raise_if_cancelled()
-        driver = self._drivers.get(type(spec))
-        if driver is None:
-            raise ConfigurationError(
-                f"provider {provider.name!r} returned a {type(spec).__name__}, for which no driver "
-                "is registered; add one with runtime.subagents.register_driver(...)"
-            )
-        return await driver.create(spec, birth)
 
     async def _hand_over(
         self,
@@ -308,7 +308,7 @@ async def _finish(pending: Awaitable[None], reply: Reply[None]) -> None:
     try:
         await pending
     except BaseException as error:
-        reply.fail(error)
+        reply.fail(as_exception(error))
         if not isinstance(error, Exception):
             raise
     else:

@@ -14,11 +14,13 @@ from ..messages.content import Text
 from ..messages.errors import ConfigurationError, ToolError
 from ..messages.options import AgentOptions
 from ..messages.payload import ToolFilter
+from ..messages.plain import name_text, plain_text, quoted
 from ..messages.result import SubagentResult
 from ..providers.contract import SubagentProvider, SubagentRequest
 from .depth import check_max_depth
 from .lifecycle import PROVIDER_ADDED, PROVIDER_REMOVED
 from .report import answer_text, failure_text, value_of
+from .soundness import sound_filter, sound_options, sound_text
 
 if TYPE_CHECKING:
     from ..actors.agent import Agent
@@ -72,7 +74,8 @@ class SubagentTool:
             least 64.
 
     Raises:
-        ConfigurationError: If `max_depth` or `result_limit` is malformed or the filter is empty.
+        ConfigurationError: If an argument is not of its kind or out of range, or the
+            filter is empty.
     """
 
     __slots__ = (
@@ -97,16 +100,16 @@ class SubagentTool:
         result_limit: int = RESULT_LIMIT,
     ) -> None:
         check_max_depth(max_depth)
-        if tool_filter is not None and tool_filter.allow is None and tool_filter.deny is None:
-            raise ConfigurationError("a tool filter needs allow, deny or both, or leave it out")
         if type(result_limit) is not int or result_limit < 64:
-            raise ConfigurationError(f"result_limit={result_limit!r} must be an integer from 64")
-        self.provider = provider
-        self.name = name
+            raise ConfigurationError(
+                f"result_limit={quoted(result_limit)} must be an integer from 64"
+            )
+        self.provider = plain_text(provider, "provider of a SubagentTool")
+        self.name = name_text(name, "name of a SubagentTool")
         self.max_depth = max_depth
-        self.agent_options = agent_options
-        self.persona = persona
-        self.tool_filter = tool_filter
+        self.agent_options = sound_options(agent_options)
+        self.persona = sound_text(persona, "persona")
+        self.tool_filter = sound_filter(tool_filter)
         self.result_limit = result_limit
 
     def install(self, runtime: Runtime) -> Registration:

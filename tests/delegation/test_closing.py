@@ -15,18 +15,19 @@ async def test_a_child_that_cannot_be_released_keeps_nobody_open() -> None:
     """DESIGN 4: when a child's release fails, roots and store are closed all the same."""
     store = MemoryStore()
     ended: list[str] = []
+
+    def broken() -> None:
+        raise OSError("stuck")
+
+    runtime = await Runtime(model=ScriptedModel(each=[text("ok")]), store=store).__aenter__()
+    root = await runtime.agents.create(id="root")
+    run = await runtime.subagents.start("spawn", SubagentRequest("p", root))
+    await run.result
+    assert run.local_agent is not None
+    run.local_agent.scope.add_cleanup(broken)
+    runtime.hooks.observe("agent/disposed", lambda notice: ended.append(notice.agent.id))
     with pytest.raises(ExceptionGroup):
-        async with Runtime(model=ScriptedModel(each=[text("ok")]), store=store) as runtime:
-            root = await runtime.agents.create(id="root")
-            run = await runtime.subagents.start("spawn", SubagentRequest("p", root))
-            await run.result
-
-            def broken() -> None:
-                raise OSError("stuck")
-
-            assert run.local_agent is not None
-            run.local_agent.scope.add_cleanup(broken)
-            runtime.hooks.observe("agent/disposed", lambda notice: ended.append(notice.agent.id))
+        await runtime.__aexit__(None, None, None)
     assert ended == [run.id, "root"]
     assert runtime.agents.list() == ()
     with pytest.raises(Exception, match="closed"):
