@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
-from ..messages.errors import SessionCorruptError
+from ..messages.errors import ConfigurationError, SessionCorruptError
 from ..messages.event import SurfaceOp
 from ..messages.payload import (
     AssistantReplied,
@@ -24,6 +24,7 @@ from ..messages.payload import (
     TurnEnd,
     TurnStart,
 )
+from ..messages.vocabulary import LENIENT_TYPES, TYPED
 
 NOT_STARTED = "TOOL_NOT_STARTED"
 """Error code of a repair's result for a call that never began."""
@@ -119,6 +120,11 @@ def _check_header(balance: Balance, _data: HeaderLogged, _op: SurfaceOp | None) 
 
 
 def _check_opaque(balance: Balance, data: OpaquePayload, _op: SurfaceOp | None) -> None:
+    if data.type in TYPED and data.type not in LENIENT_TYPES:
+        raise ConfigurationError(
+            f"events of type {data.type} have a class of their own, {TYPED[data.type].__name__}; "
+            "append that, or use append_json"
+        )
     if not balance.open_turn and data.type in TURN_BOUND_TYPES:
         raise _fail("I8", f"{data.type} needs an open turn: {_where(balance)}")
 
@@ -150,6 +156,7 @@ def _called(balance: Balance, data: ToolCalled) -> None:
 
 
 RULES: Mapping[type, tuple[Check | None, Advance | None]] = {
+    **dict.fromkeys(TYPED.values(), (None, None)),
     TurnStart: (_check_turn_start, _turn_started),
     TurnEnd: (_check_turn_end, _turn_ended),
     StepStart: (_check_step_start, _step_started),
@@ -161,4 +168,4 @@ RULES: Mapping[type, tuple[Check | None, Advance | None]] = {
     HeaderLogged: (_check_header, None),
     OpaquePayload: (_check_opaque, None),
 }
-"""What is checked before a commit and taken in after it, a type of payload."""
+"""What is checked before a commit and taken in after it, for every type of payload."""

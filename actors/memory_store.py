@@ -104,7 +104,7 @@ class MemoryStore:
             record = self._records[header.id] = Record(header)
         elif lease is not None:
             self.check_fence(record, lease.fence)
-        elif record.held:
+        if record.attached or (record.held and lease is None):
             raise _leased(header.id)
         stored = len(record.log)
         if stored and (record.header.cwd != header.cwd or log[:stored] != record.log):

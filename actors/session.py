@@ -16,6 +16,7 @@ from ..messages.codec import decode_payload, sources_of, surface_op_of
 from ..messages.errors import ConfigurationError, SessionError
 from ..messages.event import Event, SurfaceOp, new_event
 from ..messages.header import SessionHeader
+from ..messages.lossless import type_name
 from ..messages.message import Message
 from ..messages.payload import (
     AssistantReplied,
@@ -40,7 +41,6 @@ Observer: TypeAlias = Callable[[Event], Any]
 Spawn: TypeAlias = Callable[[Coroutine[Any, Any, None]], object]
 Sink: TypeAlias = Callable[[Event], None]
 
-_NO_RULE = (None, None)
 _CHECKING = "a check may not append: it runs before the commit"
 
 
@@ -214,7 +214,8 @@ class Session:
             ignorable: Readers that do not know the type may pass over it.
 
         Raises:
-            ConfigurationError: If the surface operation or the sources are wrong.
+            ConfigurationError: If the surface operation or the sources are wrong, or
+                `payload` is none.
             SessionCorruptError: If the balance would be broken.
             SessionError: ``SESSION_SEALED`` after `seal` or inside a check.
             Exception: What a check raised: its veto.
@@ -223,7 +224,10 @@ class Session:
             raise self._halted()
         log = self._log
         kind = type(payload)
-        check, advance = RULES.get(kind, _NO_RULE)
+        try:
+            check, advance = RULES[kind]
+        except KeyError:
+            raise _no_payload(payload) from None
         if check is not None and self._checked:
             check(self._balance, payload, surface)
         event = new_event(len(log), self._clock.time_ms(), payload, surface, sources, ignorable)
@@ -327,7 +331,10 @@ class Session:
     def _accept(self, event: Event) -> None:
         """`append` for an event that exists already; nobody is told of it."""
         kind = type(event.data)
-        check, advance = RULES.get(kind, _NO_RULE)
+        try:
+            check, advance = RULES[kind]
+        except KeyError:
+            raise _no_payload(event.data) from None
         if check is not None and self._checked:
             check(self._balance, event.data, event.surface_op)
         shown = kind is UserMessageLogged or kind is AssistantReplied or kind is ToolAnswered
@@ -359,3 +366,9 @@ class Session:
         return SessionError(
             f"session {self.id!r} takes no event: {self._halt}", code="SESSION_SEALED"
         )
+
+
+def _no_payload(value: object) -> ConfigurationError:
+    return ConfigurationError(
+        f"an event says one of the classes of broodline.messages.payload, not a {type_name(value)}"
+    )

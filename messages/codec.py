@@ -14,17 +14,16 @@ from pydantic import TypeAdapter, ValidationError
 
 from .errors import ConfigurationError, SessionCorruptError, SessionFormatUnsupportedError
 from .event import Event, Replace, SurfaceOp
-from .lossless import SAFE_INTEGER, freeze
+from .lossless import SAFE_INTEGER
 from .lossless import type_name as kind_name
 from .payload import OpaquePayload, Payload
 from .payload_codec import DECODERS, ENCODERS
-from .plain import name_text, quoted
+from .plain import quoted
 from .shape import SHAPES
-from .vocabulary import KNOWN_TYPES
+from .vocabulary import KNOWN_TYPES, LENIENT_TYPES
 
 _ENVELOPE = frozenset({"type", "seq", "time", "data", "ignorable", "surfaceOp", "sourceEventSeqs"})
 _REQUIRED = frozenset({"type", "seq", "time", "data"})
-_LENIENT = frozenset({"subagent/descriptor", "subagent/catalog"})
 
 
 @cache
@@ -51,8 +50,7 @@ def decode_payload(name: str, data: Any) -> Payload:
         raise ConfigurationError(f"type of an event must be a name, not {quoted(name)}")
     decode = DECODERS.get(name)
     if decode is None:
-        name = name_text(name, "type of an event")
-        return OpaquePayload(name, freeze(data, f"data of {name}"))
+        return OpaquePayload(name, data)
     try:
         return decode(_validator(name)(data))
     except ValidationError as error:
@@ -130,9 +128,9 @@ def _stored_payload(name: str, data: Any) -> Payload:
     try:
         return decode_payload(name, data)
     except ConfigurationError:
-        if name not in _LENIENT:
+        if name not in LENIENT_TYPES:
             raise
-        return OpaquePayload(name, freeze(data, f"data of {name}"))
+        return OpaquePayload(name, data)
 
 
 def encode_event(event: Event) -> dict[str, Any]:

@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeAlias
 
 from .chunk import Chunk, ModelFailure, Usage
+from .lossless import freeze
 from .message import AssistantMessage, ToolMessage, UserMessage
+from .plain import name_text
 
 InboxTarget: TypeAlias = Literal["next-turn", "next-step"]
 AbortKind: TypeAlias = Literal["user", "parent", "hook", "disposed", "legacy"]
@@ -240,10 +242,20 @@ class CatalogChanged:
 
 @dataclass(frozen=True, slots=True)
 class OpaquePayload:
-    """An event that this build keeps but does not interpret; `data` is frozen JSON."""
+    """An event that this build keeps but does not interpret.
+
+    `data` is lossless JSON; copied and frozen here, so that the log's own cannot change.
+
+    Raises:
+        ConfigurationError: If JSON would lose a part of it, or `type` is no name.
+    """
 
     type: str
     data: Any
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "type", name_text(self.type, "type of an event"))
+        object.__setattr__(self, "data", freeze(self.data, f"data of {self.type}"))
 
 
 TypedPayload: TypeAlias = (

@@ -14,6 +14,9 @@ from .payload import TypedPayload
 TYPED: Mapping[str, type[TypedPayload]] = {kind.TYPE: kind for kind in get_args(TypedPayload)}
 """The class of every type of event that this build interprets."""
 
+LENIENT_TYPES: frozenset[str] = frozenset({"subagent/descriptor", "subagent/catalog"})
+"""Types that are kept uninterpreted where their data has another shape than ours."""
+
 OWN_TYPES: frozenset[str] = frozenset({"subagent/catalog"})
 """Our own types, which other readers of these logs do not know: written ``ignorable``."""
 
