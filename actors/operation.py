@@ -105,6 +105,10 @@ class Operation(Reply[T]):
     def begin(self, work: Work[T], args: tuple[Any, ...], signal: CancellationToken | None) -> None:
         """Start the work; loop only, once."""
         if signal is not None:
+            if not isinstance(signal, CancellationToken):  # pyright: ignore[reportUnnecessaryIsInstance]
+                wrong = f"{self.name}: signal= takes a CancellationToken, not {signal!r}"
+                self.refuse(work, ConfigurationError(wrong))
+                return
             if signal.cancelled:
                 self.refuse(work, signal.error())
                 return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..messages.content import ToolCall, ToolResult
@@ -50,8 +51,11 @@ class TurnPort:
 
     def contexts(self, messages: Sequence[UserMessage]) -> None:
         """Queue what tools want said, for the next step boundary."""
+        agent = self._turn.agent
         for message in messages:
-            self._turn.agent.inbox.append_own(message)
+            if message.id in agent.inbox:  # two tools may have had the same idea for a name
+                message = replace(message, id=agent.runtime.ids.new("message"))
+            agent.inbox.append_own(message)
 
 
 async def run_tools(turn: Turn, calls: Sequence[ToolCall]) -> None:

@@ -12,7 +12,6 @@ from ..actors.clock import Clock
 from ..actors.executor import Executor
 from ..actors.host import AgentHost
 from ..actors.identity import IdSource
-from ..actors.memory_store import MemoryStore
 from ..actors.models.protocol import Model
 from ..actors.models.retry import RetryPolicy
 from ..actors.registration import Registration
@@ -21,6 +20,7 @@ from ..actors.store import Store
 from ..actors.tools.tool import Tool
 from ..messages.errors import ConfigurationError
 from ..providers.contract import SubagentProvider
+from .furnishing import check_list, check_seams, store_of
 from .service import SubagentService
 from .tree import Tree, tree_of
 
@@ -56,6 +56,7 @@ class Runtime(AgentHost):
         request_timeout: Seconds a model may be silent; None waits for ever.
         dispose_timeout: Seconds a disposal waits for work that ignores its cancellation.
         tool_parallelism: Tool bodies of one message that may overlap.
+        stall_threshold: Seconds the loop may be held up before it is logged who does it.
         check_invariants: Check every append against the balance rules of the log.
         clock: Where time comes from.
         ids: Where ids come from.
@@ -93,12 +94,16 @@ class Runtime(AgentHost):
         request_timeout: float | None = 600.0,
         dispose_timeout: float = 10.0,
         tool_parallelism: int = 10,
+        stall_threshold: float = 0.25,
         check_invariants: bool = False,
         clock: Clock | None = None,
         ids: IdSource | None = None,
         random: random.Random | None = None,
         executor: Executor | None = None,
     ) -> None:
+        check_seams(clock=clock, ids=ids, random=random, executor=executor, retry=retry)
+        check_list("tools", tools)
+        check_list("providers", providers)
         settings = AgentSettings(
             max_pending,
             max_steps,
@@ -109,7 +114,7 @@ class Runtime(AgentHost):
             check_invariants,
         )
         super().__init__(
-            store=_store_of(store),
+            store=store_of(store),
             settings=settings,
             retry=retry,
             default_model=model,
@@ -117,6 +122,7 @@ class Runtime(AgentHost):
             ids=ids,
             random=random,
             executor=executor,
+            stall_threshold=stall_threshold,
             # Every disposal gets its own time before the runtime loses patience.
             shutdown_timeout=2 * dispose_timeout + 5,
         )
@@ -162,13 +168,3 @@ class Runtime(AgentHost):
         failures = [outcome for outcome in outcomes if isinstance(outcome, Exception)]
         if failures:
             raise ExceptionGroup("agents could not be released while the runtime closed", failures)
-
-
-def _store_of(store: str | Store) -> Store:
-    if store == "memory":
-        return MemoryStore()
-    if isinstance(store, str):
-        raise ConfigurationError(
-            f"store={store!r} is not known; use 'memory', or pass a store of your own"
-        )
-    return store
