@@ -5,7 +5,7 @@ Source: spec providers section 2.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Iterable
 from typing import TYPE_CHECKING
 
 from ..actors.creation import AgentSpec, Commit
@@ -129,10 +129,13 @@ def _sound_seed(seed: object) -> tuple[Event, ...] | None:
         return None
     if not isinstance(seed, tuple | list):
         raise ConfigurationError(f"a seed must be a tuple of events, not {type_name(seed)}")
-    for event in seed:
+    held: Iterable[object] = seed
+    events: list[Event] = []
+    for event in held:
         if not isinstance(event, Event):
             raise ConfigurationError(f"a seed must hold events, not {type_name(event)}")
-    return tuple(seed) or None
+        events.append(event)
+    return tuple(events) or None
 
 
 def read_result(agent: Agent, *, cancelled: bool) -> SubagentResult:

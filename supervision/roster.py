@@ -2,32 +2,35 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import fields
 from functools import partial
 from typing import TYPE_CHECKING
 
 from ..actors.registration import Registration
-from ..messages.errors import ConfigurationError, SubagentError, SubagentErrorCode
+from ..messages.errors import BroodlineError, ConfigurationError, SubagentError, SubagentErrorCode
 from ..messages.lossless import type_name
 from ..messages.plain import plain_text, quoted
 from ..providers.contract import ProviderCapabilities, SubagentProvider
 from .lifecycle import PROVIDER_ADDED, PROVIDER_REMOVED
 
 if TYPE_CHECKING:
-    from ..actors.hooks import Hooks
+    from ..actors.host import AgentHost
 
 
 class ProviderRoster:
-    """Providers in the order they were registered. Changed on the loop, read from any thread.
+    """Providers in the order they were registered. Any thread.
 
     Args:
-        hooks: Where additions and removals are told; failing listeners are contained.
+        host: Whose listeners are told of additions and removals, on its loop once it is
+            open; failing ones are contained.
     """
 
-    __slots__ = ("_hooks", "_providers")
+    __slots__ = ("_host", "_lock", "_providers")
 
-    def __init__(self, hooks: Hooks) -> None:
-        self._hooks = hooks
+    def __init__(self, host: AgentHost) -> None:
+        self._host = host
+        self._lock = threading.Lock()
         self._providers: dict[str, SubagentProvider] = {}
 
     def register(self, provider: SubagentProvider) -> Registration:
@@ -39,23 +42,26 @@ class ProviderRoster:
         """
         check_provider(provider)
         name = plain_text(provider.name, "name of a provider")
-        if name in self._providers:
-            raise SubagentError(
-                f"a provider named {name!r} is registered already; "
-                "remove it first or give this one another name",
-                code=SubagentErrorCode.DUPLICATE_PROVIDER,
-                details={"provider": name},
-            )
-        self._providers[name] = provider
+        with self._lock:
+            if name in self._providers:
+                raise _taken(name)
+            self._providers[name] = provider
         registration = Registration(partial(self._remove, name))
-        self._hooks.emit(PROVIDER_ADDED, provider)
+        self._tell(PROVIDER_ADDED, provider)
         return registration
 
     def _remove(self, name: str) -> None:
         del self._providers[name]
-        self._hooks.emit(PROVIDER_REMOVED, name)
+        self._tell(PROVIDER_REMOVED, name)
 
-    def get(self, name: str) -> SubagentProvider | None:
+    def _tell(self, event: str, payload: object) -> None:
+        hooks = self._host.hooks
+        try:
+            self._host.call(partial(hooks.emit, event), payload)
+        except BroodlineError:
+            hooks.emit(event, payload)  # there is no loop yet, or none any more
+
+    def get(self, name: object) -> SubagentProvider | None:
         """The provider of that name, or None; also for what can be no name."""
         return self._providers.get(name) if isinstance(name, str) else None
 
@@ -63,7 +69,7 @@ class ProviderRoster:
         """All names, oldest first."""
         return tuple(self._providers)
 
-    def require(self, name: str) -> SubagentProvider:
+    def require(self, name: object) -> SubagentProvider:
         """The provider of that name.
 
         Raises:
@@ -79,6 +85,15 @@ class ProviderRoster:
                 details={"provider": name if isinstance(name, str) else quoted(name)},
             )
         return provider
+
+
+def _taken(name: str) -> SubagentError:
+    return SubagentError(
+        f"a provider named {name!r} is registered already; "
+        "remove it first or give this one another name",
+        code=SubagentErrorCode.DUPLICATE_PROVIDER,
+        details={"provider": name},
+    )
 
 
 def check_provider(provider: object) -> None:

@@ -61,7 +61,7 @@ class SubagentService:
         self.system = runtime
         self.hooks = runtime.hooks
         self.lock = threading.Lock()
-        self._roster = ProviderRoster(runtime.hooks)
+        self._roster = ProviderRoster(runtime)
         self._drivers: dict[type[Any], Driver] = {InProcessSpec: InProcessDriver(runtime)}
         self._broods: dict[str, Brood] = {}
         self._closed = False
@@ -83,9 +83,10 @@ class SubagentService:
     # Providers and drivers
 
     def register(self, provider: SubagentProvider) -> Registration:
-        """Make a provider available under its name, on the loop.
+        """Make a provider available under its name. Any thread.
 
-        Disposing the registration blocks new starts; runs that exist go on.
+        Listeners are told on the loop: from another thread, soon after. Disposing the
+        registration blocks new starts; runs that exist go on.
 
         Raises:
             SubagentError: ``DUPLICATE_PROVIDER`` if its name is taken.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from typing import Any
 
 import pytest
@@ -10,6 +11,8 @@ import pytest
 from broodline.messages.errors import ConfigurationError, SubagentError
 from broodline.providers.contract import SubagentRequest
 from broodline.providers.spawn import SpawnProvider
+from broodline.supervision.runtime import Runtime
+from broodline.supervision.tool import SubagentTool
 
 
 async def test_register(open_runtime: Any, ledger: Any) -> None:
@@ -134,3 +137,43 @@ async def test_no_model_visible_tool(open_runtime: Any) -> None:
     """service SV-6: the service itself registers no tool."""
     runtime = await open_runtime()
     assert runtime.tools.view(None).names == ()
+
+
+def test_from_other_threads(stub: Any) -> None:
+    """service PR-1, PR-2, DESIGN 2: whichever thread changes the roster, the loop tells of it."""
+    told: list[tuple[str, int]] = []
+
+    def listener(event: str) -> Any:
+        return lambda _payload: told.append((event, threading.get_ident()))
+
+    with Runtime(tools=[SubagentTool("stub")]) as runtime:
+        loop_thread = runtime.settle_now(threading.get_ident).result()
+        for event in ("added", "removed"):
+            runtime.hooks.observe(f"subagent/provider-{event}", listener(event))
+        registration = runtime.subagents.register(stub())
+        assert runtime.subagents.list() == ("spawn", "stub")
+        registration.dispose()
+        assert runtime.subagents.list() == ("spawn",)
+        runtime.settle_now(int).result()
+    assert told == [("added", loop_thread), ("removed", loop_thread)]
+
+
+def test_one_name_from_many_threads(stub: Any) -> None:
+    """service PR-3: of many threads that register one name, exactly one is not refused."""
+    with Runtime() as runtime:
+        barrier = threading.Barrier(8)
+        refused: list[str] = []
+
+        def register() -> None:
+            barrier.wait()
+            try:
+                runtime.subagents.register(stub())
+            except SubagentError as error:
+                refused.append(error.code)
+
+        threads = [threading.Thread(target=register) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert refused == ["DUPLICATE_PROVIDER"] * 7
