@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from ..messages.errors import SessionError
 from ..messages.event import Event
 from ..messages.header import SessionHeader
+from ..messages.header_codec import check_header
 from .fork import check_boundary
 from .hooks import Hooks
 from .notice import SessionCreated, SessionDisposed
@@ -216,6 +217,7 @@ class SessionRegistry:
         Raises:
             SessionError: ``SESSION_ALREADY_EXISTS``, ``SESSION_NOT_FOUND``,
                 ``SESSION_NOT_LIVE``, ``INVALID_BOUNDARY`` or ``OPEN_TURN``, in this order.
+            ConfigurationError: If `child_id` is no text, or empty.
         """
         if child_id is not None:
             self._check_free(child_id)
@@ -228,6 +230,7 @@ class SessionRegistry:
             parent_session=live.id,
             seed_length=length,
         )
+        check_header(header)
         return self.prepare(header, live.events[:length])
 
     async def flush(self, session: Session) -> bool:

@@ -270,6 +270,20 @@ def test_second_veto_logged(caplog: pytest.LogCaptureFixture) -> None:
     assert "first" not in caplog.text
 
 
+def test_a_falsy_error_is_a_veto(caplog: pytest.LogCaptureFixture) -> None:
+    """core 6.2: the first veto counts, also where its class says it is false."""
+
+    class EmptyError(Exception):
+        def __len__(self) -> int:
+            return 0
+
+    hooks = Hooks()
+    hooks.observe("e", raiser(EmptyError()))
+    hooks.observe("e", raiser(ValueError("second")))
+    with caplog.at_level(logging.ERROR, "broodline.hooks"), pytest.raises(EmptyError):
+        hooks.emit_strict("e", 1)
+
+
 def test_strict_scoped() -> None:
     """core #255: a scoped observer cannot veto what it does not hear."""
     hooks = Hooks()

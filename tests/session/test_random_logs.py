@@ -125,7 +125,7 @@ class Naive:
         old = self.log[shadowed[0]].data
         if len(shadowed) > 1 or not isinstance(old, ToolAnswered):
             return False
-        return without_text(old) == without_text(data)
+        return bool(without_text(old) == without_text(data))
 
     def take(self, event: Event) -> None:
         self.log.append(event)

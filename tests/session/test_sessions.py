@@ -11,7 +11,12 @@ from broodline.actors.hooks import Hooks
 from broodline.actors.memory_store import MemoryStore
 from broodline.actors.session import Session
 from broodline.actors.sessions import SessionRegistry
-from broodline.messages.errors import SessionCorruptError, SessionError, SessionLeasedError
+from broodline.messages.errors import (
+    ConfigurationError,
+    SessionCorruptError,
+    SessionError,
+    SessionLeasedError,
+)
 from broodline.messages.event import Event
 from broodline.messages.header import SessionHeader
 from broodline.messages.payload import EndSeed, OpaquePayload
@@ -280,6 +285,14 @@ def test_fork_ids(kit: SimpleNamespace, house: House) -> None:
     session = registry.prepare(SessionHeader("s", 1))
     registry.enter(session)
     assert registry.fork(session).id == "made"
+
+
+@pytest.mark.parametrize("child_id", ["", 7, "\ud800", b"x"])
+def test_fork_refuses_what_is_no_id(house: House, child_id: Any) -> None:
+    """core 1.1, 1.5: a fork's id is text that is not empty and can be written."""
+    source = house.live("s")
+    with pytest.raises(ConfigurationError):
+        house.registry.fork(source, child_id=child_id)
 
 
 async def test_resume(kit: SimpleNamespace, house: House) -> None:
