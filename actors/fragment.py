@@ -108,7 +108,9 @@ def told(error: BaseException) -> str:
     """Class and text of somebody else's error, whatever its own conversion does."""
     try:
         text = plain_text(str(error), "text")
-    except Exception:
+    except KeyboardInterrupt:
+        raise
+    except BaseException:
         return f"{type_name(error)} (its text cannot be read)"
     return f"{type_name(error)}: {text}"
 

@@ -61,7 +61,9 @@ def quoted(value: object) -> str:
     """``repr(value)`` for an error, short; never raises, whatever the value is."""
     try:
         text = repr(value)
-    except Exception:  # its own repr, its depth, an int of more digits than Python writes
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # its own repr, its depth, an int of more digits than Python writes
         return f"a value of type {type_name(value)}"
     text = str.encode(text, errors="backslashreplace").decode()
     return text if len(text) <= _QUOTED else text[:_QUOTED] + "…"

@@ -35,7 +35,9 @@ def outcome_of(error: BaseException) -> ToolOutcome:
         return failed(message)
     try:
         code = _writable(str(error.code))
-    except Exception:
+    except KeyboardInterrupt:
+        raise
+    except BaseException:
         code = type(error).default_code
     return failed(message, code, name=type_name(error))
 
@@ -44,7 +46,9 @@ def message_of(error: BaseException) -> str:
     """What an exception says, whatever its own conversion to a string does."""
     try:
         text = _writable(str(error))
-    except Exception:
+    except KeyboardInterrupt:
+        raise
+    except BaseException:
         return f"{type_name(error)} (its message cannot be read)"
     return text if text.strip() else type_name(error)
 

@@ -941,3 +941,32 @@ async def test_only_messages_are_put_before_the_model(
             outcome = await run_call(make_call(), registry=registry)
         assert outcome.is_error
         assert outcome.contexts == ()
+
+
+class UnspeakableError(ToolError):
+    """Ends the process, or so it wants, when somebody asks what it says."""
+
+    @property
+    def code(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
+        raise SystemExit(1)
+
+    @code.setter
+    def code(self, value: str) -> None: ...
+
+    def __str__(self) -> str:
+        raise SystemExit(2)
+
+
+async def test_an_error_that_must_not_be_asked(
+    registry: ToolRegistry, make_tool: MakeTool, make_call: MakeCall, shown: Shown
+) -> None:
+    """core #223: an error whose text and code raise even a SystemExit is a safe result."""
+
+    def body(arguments: Any, context: ToolContext) -> None:
+        raise UnspeakableError("x")
+
+    registry.register(make_tool(execute=body))
+    outcome = await run_call(make_call(), registry=registry)
+    assert outcome.is_error
+    assert "UnspeakableError" in shown(outcome)
+    assert code(outcome) == "TOOL"
