@@ -946,13 +946,6 @@ async def test_only_messages_are_put_before_the_model(
 class UnspeakableError(ToolError):
     """Ends the process, or so it wants, when somebody asks what it says."""
 
-    @property
-    def code(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
-        raise SystemExit(1)
-
-    @code.setter
-    def code(self, value: str) -> None: ...
-
     def __str__(self) -> str:
         raise SystemExit(2)
 
@@ -962,8 +955,14 @@ async def test_an_error_that_must_not_be_asked(
 ) -> None:
     """core #223: an error whose text and code raise even a SystemExit is a safe result."""
 
+    class Code(str):
+        __slots__ = ()
+
+        def __str__(self) -> str:
+            raise SystemExit(1)
+
     def body(arguments: Any, context: ToolContext) -> None:
-        raise UnspeakableError("x")
+        raise UnspeakableError("x", code=Code("X"))
 
     registry.register(make_tool(execute=body))
     outcome = await run_call(make_call(), registry=registry)
