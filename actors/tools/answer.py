@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from inspect import isawaitable, iscoroutine
 from typing import Any
 
-from ...messages.content import Block, ContentLike, ToolCall, ToolResult, content_of
+from ...messages.content import Block, ContentLike, Text, ToolCall, ToolResult, content_of
 from ...messages.errors import ConfigurationError
 from ...messages.message import UserMessage, sound_message
 from ..stray import is_stray, running_task
@@ -48,6 +48,8 @@ def sound_content(content: ContentLike) -> tuple[Block, ...]:
     Raises:
         ConfigurationError: If there is something else in it.
     """
+    if type(content) is str and content.isascii():
+        return (Text(content),)
     blocks = content_of(content)
     for block in blocks:
         if isinstance(block, ToolCall | ToolResult):
