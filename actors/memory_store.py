@@ -58,11 +58,17 @@ class MemoryWriter:
 
 
 class MemoryStore:
-    """Keeps sessions in memory; implements `Store`, which documents the methods."""
+    """Keeps sessions in memory; implements `Store`, which documents the methods.
 
-    __slots__ = ("_closed", "_fence", "_records")
+    Args:
+        keep_ended: Whether a session is kept when its agent has ended, so that it can
+            be read and resumed. Without, thousands of short-lived agents leave nothing.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("_closed", "_fence", "_keep_ended", "_records")
+
+    def __init__(self, *, keep_ended: bool = True) -> None:
+        self._keep_ended = keep_ended
         # One count for all sessions: an id that is used again never repeats a number.
         self._fence = 0
         self._records: dict[str, Record] = {}
@@ -182,7 +188,7 @@ class MemoryStore:
         if record.fence != fence or not record.held:
             return
         record.held = record.attached = False
-        if not record.log:
+        if not record.log or not self._keep_ended:
             del self._records[record.header.id]
 
     def _hold(self, record: Record) -> Lease:

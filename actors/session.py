@@ -28,7 +28,6 @@ from ..messages.payload import (
     UserMessageLogged,
 )
 from ..messages.plain import quoted
-from ..messages.vocabulary import KNOWN_TYPES
 from .envelope import canonical
 from .invariants import RULES, Balance
 from .publication import Publication, without
@@ -261,22 +260,18 @@ class Session:
         """`append` for untyped callers: validates everything first.
 
         Args:
-            type: Wire name; a known one must have its known shape.
+            type: Wire name; a known one must have its known shape. Any other is taken
+                (spec core 2: the vocabulary is checked on reading), but a log with one
+                that is not `ignorable` cannot be read by who does not know it.
             data: Lossless JSON; copied and frozen.
             surface_op: ``"append"``, ``{"op": "replace", "start", "end"}`` or None.
             source_event_seqs: List of earlier sequence numbers, or None.
             ignorable: As with `append`.
 
         Raises:
-            ConfigurationError: If the data is not lossless JSON or not of its shape,
-                or the type is unknown and not ignorable.
+            ConfigurationError: If the data is not lossless JSON or not of its shape.
             Exception: As `append`.
         """
-        if not ignorable and isinstance(type, str) and type not in KNOWN_TYPES:
-            raise ConfigurationError(
-                f"events of the unknown type {type!r} must be ignorable: without it nobody could "
-                "read the log again"
-            )
         return self.append(
             decode_payload(type, data),
             surface=surface_op_of(surface_op),

@@ -6,6 +6,7 @@ import asyncio
 import inspect
 import logging
 from collections.abc import AsyncIterable, AsyncIterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from ..messages.chunk import Chunk, Finish, ModelFailure, ReasoningDelta, TextDelta, ToolCallDelta
@@ -18,6 +19,7 @@ from .models.assembler import Assembler
 from .models.failure import failure_of, malformed
 from .models.grammar import StreamGrammar
 from .models.protocol import Model
+from .models.redaction import redact
 from .stray import is_stray
 
 if TYPE_CHECKING:
@@ -69,6 +71,10 @@ class Attempt:
             self.seqs = []
         self.silent = 0
         grammar.check(chunk)
+        if type(chunk) is Finish and chunk.failure is not None:
+            # Streamed or raised: no secret that a provider put into its words is written down.
+            said = redact(chunk.failure.message)
+            chunk = replace(chunk, failure=replace(chunk.failure, message=said))
         event = turn.session.append(ChunkReceived(turn.number, turn.step, chunk))
         cast("list[int]", self.seqs).append(event.seq)
         assembler.feed(chunk)

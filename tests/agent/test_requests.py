@@ -400,3 +400,14 @@ async def test_a_model_that_cancels_itself_is_an_error(open_host: Any) -> None:
     assert (last_reason(agent).kind, last_reason(agent).error.code) == ("error", "ABORTED")
     await run(agent, "next")
     assert last_reason(agent).kind == "completed"
+
+
+async def test_a_streamed_secret_is_not_written_down(open_host: Any) -> None:
+    """core 12.5: what looks like a key in a streamed failure stands neither in chunk nor end."""
+    secret = "sk-abcdefghijklmnopqrstuvwxyz"
+    finish = Finish("error", ModelFailure(f"bad key {secret}", "AUTH"))
+    host = await open_host(ScriptedModel(shared=[streamed([finish])]))
+    agent = (await host.agents.create()).agent
+    await run(agent, "prompt")
+    assert secret not in repr(agent.session.events)
+    assert last_reason(agent).error.code == "AUTH"

@@ -184,12 +184,13 @@ def test_wrong_shapes_are_refused(kit: SimpleNamespace, type_name: Any, data: An
     assert session.seq == 0
 
 
-def test_unknown_type_must_be_ignorable(kit: SimpleNamespace) -> None:
-    """core 2: what no reader would understand is appended only as ignorable."""
+@pytest.mark.parametrize("ignorable", [False, True])
+def test_append_does_not_check_the_vocabulary(kit: SimpleNamespace, ignorable: bool) -> None:
+    """core 2: an unknown type is taken with its flag; the vocabulary is checked on reading."""
     session = kit.session()
-    with pytest.raises(ConfigurationError, match="ignorable"):
-        session.append_json("weather/report", {})
-    assert session.append_json("weather/report", {}, ignorable=True).ignorable
+    event = session.append_json("weather/report", {"rain": [1]}, ignorable=ignorable)
+    assert (event.type, event.ignorable) == ("weather/report", ignorable)
+    assert event.data.data == {"rain": [1]}
 
 
 def test_sealed_session_refuses(kit: SimpleNamespace) -> None:

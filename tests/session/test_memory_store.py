@@ -306,3 +306,15 @@ async def test_a_lease_changes_no_revision() -> None:
     assert (await store.inspect("s")).revision == before
     await store.append(lease, notes(3, 4))
     assert (await store.inspect("s")).revision != before
+
+
+@pytest.mark.parametrize("keep_ended", [True, False])
+async def test_ended_sessions_are_kept_or_not(kit: SimpleNamespace, keep_ended: bool) -> None:
+    """core 5.1: what has ended can be loaded again, unless the store was told to forget it."""
+    store = MemoryStore(keep_ended=keep_ended)
+    session = kit.session()
+    writer = attached(store, session)
+    session.append(NOTE)
+    assert [header.id for header in await store.list()] == ["s"]
+    writer.release()
+    assert bool(await store.list()) is keep_ended
