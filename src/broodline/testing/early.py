@@ -1,0 +1,35 @@
+"""A pytest plugin: a failing test is shown when it fails, not when all others are done.
+
+``pytest -p broodline.testing.early``. The whole report still stands at the end.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+_LINES = 12
+"""Of a failure's text, its last ones; the whole of it comes at the end."""
+
+
+class Early:
+    """Writes a failed report to the terminal as it comes in."""
+
+    def __init__(self, terminal: pytest.TerminalReporter) -> None:
+        self._terminal = terminal
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Name the test and what it said last, behind the dots so far."""
+        if report.failed:
+            self._terminal.ensure_newline()
+            self._terminal.write_line(f"{report.nodeid} failed in its {report.when}:", red=True)
+            for line in report.longreprtext.splitlines()[-_LINES:]:
+                self._terminal.write_line(f"    {line}")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Follow the reports where there is a terminal to write to."""
+    terminal = config.pluginmanager.get_plugin("terminalreporter")
+    if terminal is not None:
+        config.pluginmanager.register(Early(terminal), "broodline-early")
