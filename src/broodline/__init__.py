@@ -14,114 +14,23 @@ against ``broodline.actors.models`` and ``broodline.actors.store``.
 
 from __future__ import annotations
 
-from importlib.metadata import PackageNotFoundError
-from importlib.metadata import version as _version
+TYPE_CHECKING = False  # for type checkers; `typing` itself would take its time
+if TYPE_CHECKING:
+    from .names import *  # noqa: F403
+    from .names import __all__ as __all__
+else:
 
-from .actors.actor import EventLoopActor
-from .actors.agent import Agent
-from .actors.cancellation import CancellationToken
-from .actors.handle import AgentHandle
-from .actors.memory_store import MemoryStore
-from .actors.models.retry import RetryPolicy
-from .actors.models.rule import RuleModel
-from .actors.models.scripted import ScriptedModel
-from .actors.notice import Enter, Reject, Retry
-from .actors.registration import Registration
-from .actors.reply import Reply
-from .actors.tools.decorator import tool
-from .actors.tools.tool import Tool, ToolContext
-from .messages.content import Reasoning, Text, ToolCall
-from .messages.errors import (
-    ActorDeadError,
-    BroodlineError,
-    ConfigurationError,
-    DeadlockError,
-    DeliveryError,
-    MailboxFullError,
-    ModelError,
-    OperationCancelledError,
-    PromptError,
-    SessionCorruptError,
-    SessionError,
-    SessionFormatUnsupportedError,
-    SessionLeasedError,
-    SubagentDepthError,
-    SubagentError,
-    SubagentErrorCode,
-    ToolError,
-    UnsupportedSchemaError,
-)
-from .messages.message import AssistantMessage, ToolMessage, UserMessage
-from .messages.options import AgentOptions
-from .messages.payload import ToolFilter
-from .messages.result import SubagentResult
-from .providers.contract import (
-    InProcessSpec,
-    ProviderCapabilities,
-    SubagentProvider,
-    SubagentRequest,
-)
-from .supervision.run import SubagentRun
-from .supervision.runtime import Runtime
-from .supervision.tool import SubagentTool
-from .supervision.tree import Tree
+    def __getattr__(name: str) -> object:
+        """Load all names when the first is asked for (PEP 562).
 
-try:
-    __version__ = _version("broodline")
-except PackageNotFoundError:  # run from a checkout that is not installed
-    __version__ = "0.0.0"
+        Importing the package alone is quick, so that the command can meet an early Ctrl-C.
+        """
+        from .names import __dict__ as names
 
-__all__ = [
-    "ActorDeadError",
-    "Agent",
-    "AgentHandle",
-    "AgentOptions",
-    "AssistantMessage",
-    "BroodlineError",
-    "CancellationToken",
-    "ConfigurationError",
-    "DeadlockError",
-    "DeliveryError",
-    "Enter",
-    "EventLoopActor",
-    "InProcessSpec",
-    "MailboxFullError",
-    "MemoryStore",
-    "ModelError",
-    "OperationCancelledError",
-    "PromptError",
-    "ProviderCapabilities",
-    "Reasoning",
-    "Registration",
-    "Reject",
-    "Reply",
-    "Retry",
-    "RetryPolicy",
-    "RuleModel",
-    "Runtime",
-    "ScriptedModel",
-    "SessionCorruptError",
-    "SessionError",
-    "SessionFormatUnsupportedError",
-    "SessionLeasedError",
-    "SubagentDepthError",
-    "SubagentError",
-    "SubagentErrorCode",
-    "SubagentProvider",
-    "SubagentRequest",
-    "SubagentResult",
-    "SubagentRun",
-    "SubagentTool",
-    "Text",
-    "Tool",
-    "ToolCall",
-    "ToolContext",
-    "ToolError",
-    "ToolFilter",
-    "ToolMessage",
-    "Tree",
-    "UnsupportedSchemaError",
-    "UserMessage",
-    "__version__",
-    "tool",
-]
+        globals().update({each: names[each] for each in ("__all__", *names["__all__"])})
+        if name in globals():
+            return globals()[name]
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__getattr__("__all__")})

@@ -1,0 +1,115 @@
+"""The names of the door, where they come from. `broodline/__init__.py` loads this when asked."""
+
+from __future__ import annotations
+
+from importlib.metadata import PackageNotFoundError
+from importlib.metadata import version as _version
+
+from .actors.actor import EventLoopActor
+from .actors.agent import Agent
+from .actors.cancellation import CancellationToken
+from .actors.handle import AgentHandle
+from .actors.memory_store import MemoryStore
+from .actors.models.retry import RetryPolicy
+from .actors.models.rule import RuleModel
+from .actors.models.scripted import ScriptedModel
+from .actors.notice import Enter, Reject, Retry
+from .actors.registration import Registration
+from .actors.reply import Reply
+from .actors.tools.decorator import tool
+from .actors.tools.tool import Tool, ToolContext
+from .messages.content import Reasoning, Text, ToolCall
+from .messages.errors import (
+    ActorDeadError,
+    BroodlineError,
+    ConfigurationError,
+    DeadlockError,
+    DeliveryError,
+    MailboxFullError,
+    ModelError,
+    OperationCancelledError,
+    PromptError,
+    SessionCorruptError,
+    SessionError,
+    SessionFormatUnsupportedError,
+    SessionLeasedError,
+    SubagentDepthError,
+    SubagentError,
+    SubagentErrorCode,
+    ToolError,
+    UnsupportedSchemaError,
+)
+from .messages.message import AssistantMessage, ToolMessage, UserMessage
+from .messages.options import AgentOptions
+from .messages.payload import ToolFilter
+from .messages.result import SubagentResult
+from .providers.contract import (
+    InProcessSpec,
+    ProviderCapabilities,
+    SubagentProvider,
+    SubagentRequest,
+)
+from .supervision.run import SubagentRun
+from .supervision.runtime import Runtime
+from .supervision.tool import SubagentTool
+from .supervision.tree import Tree
+
+try:
+    __version__ = _version("broodline")
+except PackageNotFoundError:  # run from a checkout that is not installed
+    __version__ = "0.0.0"
+
+__all__ = [
+    "ActorDeadError",
+    "Agent",
+    "AgentHandle",
+    "AgentOptions",
+    "AssistantMessage",
+    "BroodlineError",
+    "CancellationToken",
+    "ConfigurationError",
+    "DeadlockError",
+    "DeliveryError",
+    "Enter",
+    "EventLoopActor",
+    "InProcessSpec",
+    "MailboxFullError",
+    "MemoryStore",
+    "ModelError",
+    "OperationCancelledError",
+    "PromptError",
+    "ProviderCapabilities",
+    "Reasoning",
+    "Registration",
+    "Reject",
+    "Reply",
+    "Retry",
+    "RetryPolicy",
+    "RuleModel",
+    "Runtime",
+    "ScriptedModel",
+    "SessionCorruptError",
+    "SessionError",
+    "SessionFormatUnsupportedError",
+    "SessionLeasedError",
+    "SubagentDepthError",
+    "SubagentError",
+    "SubagentErrorCode",
+    "SubagentProvider",
+    "SubagentRequest",
+    "SubagentResult",
+    "SubagentRun",
+    "SubagentTool",
+    "Text",
+    "Tool",
+    "ToolCall",
+    "ToolContext",
+    "ToolError",
+    "ToolFilter",
+    "ToolMessage",
+    "Tree",
+    "UnsupportedSchemaError",
+    "UserMessage",
+    "__version__",
+    "tool",
+]
