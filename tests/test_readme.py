@@ -39,8 +39,17 @@ def fences_of(page: Path) -> list[Fence]:
 
 
 README = fences_of(ROOT / "README.md")
-EXPECTED = {one: two.text for one, two in pairwise(README) if two.language == "text"}
-PROGRAMS = [fence for fence in README if fence.language == "python"]
+# The other pages are run beside the code that they are about.
+RUN_HERE = [
+    README,
+    *(fences_of(ROOT / "docs" / f"{name}.md") for name in ("architecture", "performance")),
+]
+EXPECTED = {
+    one: two.text for page in RUN_HERE for one, two in pairwise(page) if two.language == "text"
+}
+PROGRAMS = [fence for page in RUN_HERE for fence in page if fence.language == "python"]
+CHECKED = {"README.md", "actors.md", "hooks.md", "models.md", "providers.md", "demo.md"}
+CHECKED |= {"architecture.md", "performance.md"}
 COMMANDS = [
     (fence, line.removeprefix("$ "))
     for fence in README
@@ -50,8 +59,8 @@ COMMANDS = [
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=str)
-def test_every_program_of_the_readme_runs(program: Fence, tmp_path: Path) -> None:
-    """A program of the README runs in an empty folder and prints what stands below it."""
+def test_every_program_runs(program: Fence, tmp_path: Path) -> None:
+    """A program of a page runs in an empty folder and prints what stands below it."""
     script = tmp_path / "program.py"
     script.write_text(program.text)
     command = [sys.executable, "-W", "error", str(script)]
@@ -90,3 +99,28 @@ def test_links_of_the_pages_lead_somewhere(page: Path) -> None:
     targets = re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text())
     missing = [target for target in targets if not (page.parent / target).exists()]
     assert not missing
+
+
+def test_every_page_is_linked_from_the_readme() -> None:
+    """A page that the README does not name is found by nobody."""
+    readme = (ROOT / "README.md").read_text()
+    missing = [page.name for page in PAGES[2:] if f"](docs/{page.name})" not in readme]
+    assert not missing
+
+
+def test_no_page_has_programs_that_nothing_runs() -> None:
+    """A page with a Python program is one whose programs are run by a test."""
+    pages = {page.name for page in PAGES if any(f.language == "python" for f in fences_of(page))}
+    assert pages <= CHECKED
+
+
+def test_the_readme_stays_short() -> None:
+    """One sitting: the README has about two hundred lines."""
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 220
+
+
+def test_the_readme_names_every_stop_reason() -> None:
+    """What a child can end with stands in the README."""
+    readme = (ROOT / "README.md").read_text()
+    for reason in ("completed", "aborted", "error", "max-tokens", "refusal"):
+        assert f"`{reason}`" in readme
