@@ -28,7 +28,7 @@ class Scale:
     share: float = 1.0
 
     def of(self, count: int) -> int:
-        """The number of operations at this scale."""
+        """The number of operations at this scale, 10 at least."""
         return max(10, int(count * self.share))
 
 
@@ -51,9 +51,10 @@ class Row:
 
     Attributes:
         name: What ``--only`` takes.
-        what: What is measured, for people.
+        what: What is measured, for people; ``{}`` stands for the number of operations.
         unit: Unit of the figure and of the bar: ms, s or KiB.
-        run: Takes one sample.
+        run: Takes one sample of so many operations.
+        count: The operations that the bar is meant for.
         bar: The most that DESIGN section 7 allows, in `unit`; None where it says nothing.
         judged: Which part of a sample the bar is for.
     """
@@ -61,7 +62,8 @@ class Row:
     name: str
     what: str
     unit: str
-    run: Callable[[Scale], Sample]
+    run: Callable[[int], Sample]
+    count: int
     bar: float | None = None
     judged: Kind = "cpu"
 
@@ -71,25 +73,34 @@ class Figure:
     """The medians of a row, in its unit, and every run of the part that is judged."""
 
     row: Row
+    count: int
     cpu: float | None
     wall: float | None
     memory: float | None
     samples: tuple[float, ...]
 
     @property
+    def what(self) -> str:
+        """What was measured, with the number of operations that it was."""
+        return self.row.what.format(f"{self.count:,}")
+
+    @property
     def verdict(self) -> str | None:
-        """``ok``, ``over``, or None where there is no bar."""
+        """``ok`` or ``over``; ``-`` for less work than the bar is meant for, None without a bar."""
         if self.row.bar is None:
             return None
+        if self.count != self.row.count:
+            return "-"
         return "ok" if median(self.samples) <= self.row.bar else "over"
 
 
 def take(row: Row, scale: Scale) -> Figure:
     """Run a row as often as the scale says."""
-    samples = [row.run(scale) for _ in range(scale.runs)]
+    count = scale.of(row.count)
+    samples = [row.run(count) for _ in range(scale.runs)]
     parts = {kind: _in_unit(samples, kind, UNITS[row.unit]) for kind in ("cpu", "wall", "memory")}
     middle = {kind: median(values) if values else None for kind, values in parts.items()}
-    return Figure(row, middle["cpu"], middle["wall"], middle["memory"], parts[row.judged])
+    return Figure(row, count, middle["cpu"], middle["wall"], middle["memory"], parts[row.judged])
 
 
 def _in_unit(samples: list[Sample], kind: str, unit: float) -> tuple[float, ...]:
@@ -116,9 +127,9 @@ class Stopwatch:
         return Sample(cpu=self.cpu / count, wall=self.wall / count)
 
 
-def timed(run: Callable[[Scale], Coroutine[Any, Any, Sample]]) -> Callable[[Scale], Sample]:
+def timed(run: Callable[[int], Coroutine[Any, Any, Sample]]) -> Callable[[int], Sample]:
     """Make a row's run of a coroutine function, on a loop of its own."""
-    return lambda scale: asyncio.run(run(scale))
+    return lambda count: asyncio.run(run(count))
 
 
 def resident_bytes() -> int:
@@ -136,12 +147,12 @@ async def growth(count: int, make: Callable[[int], Awaitable[Any]], warm_up: int
     return (resident_bytes() - before) / count
 
 
-def in_fresh_process(name: str) -> Callable[[Scale], Sample]:
+def in_fresh_process(name: str) -> Callable[[int], Sample]:
     """Make a row's run of a memory job of `memory.py`: no earlier run blurs its figure."""
 
-    def run(scale: Scale) -> Sample:
+    def run(count: int) -> Sample:
         script = Path(__file__).with_name("memory.py")
-        command = [sys.executable, str(script), name, str(scale.of(10_000))]
+        command = [sys.executable, str(script), name, str(count)]
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
         return Sample(memory=float(done.stdout))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from broodline import AgentHandle, EventLoopActor, Runtime, SubagentRequest
-from measure import Row, Sample, Scale, Stopwatch, in_fresh_process, timed
+from measure import Row, Sample, Stopwatch, in_fresh_process, timed
 from stage import InstantModel, SlowModel
 
 
@@ -16,9 +16,8 @@ async def delegate(runtime: Runtime, parent: AgentHandle) -> None:
     await run.dispose()
 
 
-async def one_by_one(scale: Scale) -> Sample:
+async def one_by_one(count: int) -> Sample:
     """Delegations one after the other, the parent idle."""
-    count = scale.of(2_000)
     async with Runtime(model=InstantModel()) as runtime:
         parent = await runtime.agents.create()
         for _ in range(50):
@@ -29,9 +28,8 @@ async def one_by_one(scale: Scale) -> Sample:
     return watch.per(count)
 
 
-async def at_once(scale: Scale) -> Sample:
-    """1,024 delegations of one parent at the same time."""
-    count = scale.of(1_024)
+async def at_once(count: int) -> Sample:
+    """Delegations of one parent at the same time."""
     async with Runtime(model=InstantModel()) as runtime:
         parent = await runtime.agents.create()
         await delegate(runtime, parent)
@@ -40,9 +38,8 @@ async def at_once(scale: Scale) -> Sample:
     return watch.per(count)
 
 
-async def long_session(scale: Scale, *, last: int | None = None) -> Sample:
-    """1,000 turns of one agent without tools; only the `last` of them are timed."""
-    count = scale.of(1_000)
+async def long_session(count: int, *, last: int | None = None) -> Sample:
+    """Turns of one agent without tools; only the `last` of them are timed."""
     timed_turns = min(last or count, count)
     async with Runtime(model=InstantModel()) as runtime:
         agent = await runtime.agents.create()
@@ -56,14 +53,13 @@ async def long_session(scale: Scale, *, last: int | None = None) -> Sample:
     return watch.per(timed_turns)
 
 
-async def late_turns(scale: Scale) -> Sample:
-    """The last tenth of a session of 1,000 turns: the price must not have grown."""
-    return await long_session(scale, last=scale.of(1_000) // 10)
+async def late_turns(count: int) -> Sample:
+    """The last tenth of a session's turns: the price must not have grown."""
+    return await long_session(count, last=count // 10)
 
 
-async def waiting_turns(scale: Scale) -> Sample:
-    """10,000 agents, a turn of 50 ms each, from the first send to the end of the last turn."""
-    count = scale.of(10_000)
+async def waiting_turns(count: int) -> Sample:
+    """Many agents, a turn of 50 ms each, from the first send to the end of the last turn."""
     async with Runtime(model=SlowModel(0.05)) as runtime:
         agents = [await runtime.agents.create() for _ in range(count)]
         with Stopwatch() as watch:
@@ -78,9 +74,8 @@ class Idler(EventLoopActor):
     """An actor that does nothing."""
 
 
-async def start_and_stop(scale: Scale) -> Sample:
-    """10,000 bare actors started, then stopped."""
-    count = scale.of(10_000)
+async def start_and_stop(count: int) -> Sample:
+    """Bare actors started, then stopped."""
     async with Runtime() as runtime:
         with Stopwatch() as watch:
             actors = [runtime.start_actor(Idler) for _ in range(count)]
@@ -92,25 +87,36 @@ async def start_and_stop(scale: Scale) -> Sample:
 
 
 ROWS = (
-    Row("delegation", "one-shot delegation, idle parent, each", "ms", timed(one_by_one), 0.30),
-    Row("delegation-1024", "1,024 delegations at once, each", "ms", timed(at_once), 0.30),
-    Row("turn", "turn without tools, 1,000 in one session, each", "ms", timed(long_session), 0.15),
-    Row("turn-late", "the last 100 of those, each", "ms", timed(late_turns), 0.15),
-    Row("turns-10000", "10,000 turns of 50 ms at once", "s", timed(waiting_turns), 0.5, "wall"),
+    Row(
+        "delegation", "one-shot delegation, idle parent, each", "ms", timed(one_by_one), 2_000, 0.30
+    ),
+    Row("delegation-1024", "{} delegations at once, each", "ms", timed(at_once), 1_024, 0.30),
+    Row(
+        "turn",
+        "turn without tools, {} in one session, each",
+        "ms",
+        timed(long_session),
+        1_000,
+        0.15,
+    ),
+    Row("turn-late", "the last tenth of {} such turns, each", "ms", timed(late_turns), 1_000, 0.15),
+    Row("turns-10000", "{} turns of 50 ms at once", "s", timed(waiting_turns), 10_000, 0.5, "wall"),
     Row(
         "memory-waiting",
-        "a child waiting on a model, over 10,000, each",
+        "a child waiting on a model, over {}, each",
         "KiB",
         in_fresh_process("waiting"),
+        10_000,
         12.0,
         "memory",
     ),
     Row(
         "memory-idle",
-        "an idle actor, over 10,000, each",
+        "an idle actor, over {}, each",
         "KiB",
         in_fresh_process("idle"),
+        10_000,
         judged="memory",
     ),
-    Row("actors-10000", "start and stop of 10,000 actors", "s", timed(start_and_stop)),
+    Row("actors-10000", "start and stop of {} actors", "s", timed(start_and_stop), 10_000),
 )

@@ -36,13 +36,13 @@ def options(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def line_of(figure: Figure) -> str:
-    """One row of the table; a row with a bar ends with ``ok`` or ``over``."""
+    """One row of the table; a row with a bar ends with its verdict."""
     row = figure.row
     cells = [_cell(value, row.unit) for value in (figure.cpu, figure.wall, figure.memory)]
     end = ""
     if row.bar is not None:
         end = f"bar {row.judged} {row.bar:g} {row.unit}  {figure.verdict}"
-    return COLUMNS.format(row.name, row.what, *cells, end).rstrip()
+    return COLUMNS.format(row.name, figure.what, *cells, end).rstrip()
 
 
 def _cell(value: float | None, unit: str) -> str:
@@ -56,7 +56,8 @@ def record_of(figure: Figure) -> dict[str, Any]:
     judged = {"bar": row.bar, "judged": row.judged, "verdict": figure.verdict}
     return {
         "row": row.name,
-        "what": row.what,
+        "what": figure.what,
+        "count": figure.count,
         "unit": row.unit,
         **{name: value for name, value in measured.items() if value is not None},
         **judged,
@@ -87,7 +88,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         " each figure the median of {runs} runs".format(**about)
     )
     if chosen.quick:
-        print("quick: a tenth of the work, so a row that says 10,000 measures 1,000")
+        print("quick: a tenth of the work that the bars are meant for, so nothing is judged (-)")
     print(COLUMNS.format("row", "what", "CPU", "wall", "memory", "").rstrip())
     records: list[dict[str, Any]] = []
     for row in ROWS:
