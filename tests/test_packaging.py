@@ -102,6 +102,22 @@ def test_wheel_built_from_the_checkout_is_the_same(tree: Path, wheel: Path) -> N
     assert names_in(direct) == names_in(wheel)
 
 
+def test_a_module_that_is_gone_stays_out_of_the_next_wheel(tree: Path, wheel: Path) -> None:
+    """Building again in a used clone takes nothing over from before, and leaves no `build/`."""
+    copy = tree.with_name("used")
+    shutil.copytree(tree, copy, symlinks=True, ignore=shutil.ignore_patterns("dist", "direct"))
+    command = (sys.executable, "-P", "-m", "build", "--no-isolation", "--wheel", "--outdir")
+    module = copy / "actors" / "gone_tomorrow.py"
+    module.touch()
+    run(*command, "first", ".", cwd=copy)
+    module.unlink()
+    run(*command, "second", ".", cwd=copy)
+    (first,), (second,) = (copy / "first").glob("*.whl"), (copy / "second").glob("*.whl")
+    assert names_in(first) - names_in(second) == {"broodline/actors/gone_tomorrow.py"}
+    assert names_in(second) == names_in(wheel)
+    assert not (copy / "build").exists()
+
+
 def test_sdist_can_be_built_and_read_without_the_checkout(built: Path) -> None:
     """The sdist carries the sources, the licence, the readme and the change log."""
     (sdist,) = built.glob("*.tar.gz")

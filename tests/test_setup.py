@@ -1,4 +1,4 @@
-"""What `make` says on a machine that lacks something; the rest of set-up runs before any test."""
+"""What `make` says and leaves: where something is missing, when gates fail, when cleaning."""
 
 from __future__ import annotations
 
@@ -63,3 +63,71 @@ def test_help_names_what_there_is(tmp_path: Path) -> None:
         "bench",
         "clean",
     ]
+
+
+TOOLS = ("ruff", "mypy", "pyright", "lint-imports", "coverage")
+
+
+def equip(folder: Path, **scripts: str) -> None:
+    """An environment that is ready, whose tools do what `scripts` says, or nothing."""
+    place = folder / ".venv"
+    (place / "bin").mkdir(parents=True)
+    for tool in TOOLS:
+        path = place / "bin" / tool
+        path.write_text(f"#!/bin/sh\n{scripts.get(tool, '')}\n")
+        path.chmod(0o755)
+    (folder / "pyproject.toml").touch()
+    (place / "made-in").write_text(f"{folder}\n")
+    for stamp in ("installed", "equipped"):
+        (place / stamp).touch()
+
+
+def test_every_gate_runs_and_the_last_line_counts_the_tests(tmp_path: Path) -> None:
+    """`make test` says first how long it takes, and last how many tests passed."""
+    equip(tmp_path, coverage='[ "$1" = report ] || echo "17 passed, 2 skipped in 1.50s (0:00:01)"')
+    done = make(tmp_path, "test")
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    assert "3 minutes" in lines[0]
+    assert lines[-1].startswith("make test: 17 passed;")
+
+
+def test_a_gate_that_fails_hides_no_other(tmp_path: Path) -> None:
+    """`make test` goes on behind a failed gate, names all that failed last, and fails."""
+    equip(
+        tmp_path,
+        ruff="exit 1",
+        pyright="exit 1",
+        coverage='[ "$1" = report ] || { echo "1 failed, 16 passed in 1.50s"; exit 1; }',
+    )
+    done = make(tmp_path, "test")
+    assert done.returncode != 0
+    assert {line.split(":")[0] for line in done.stdout.splitlines()} >= {
+        *("lint", "format", "mypy", "pyright", "layers", "tests")
+    }
+    (told,) = (line for line in done.stderr.splitlines() if line.startswith("make test:"))
+    assert told.startswith("make test: FAILED: lint format pyright tests; 16 tests passed")
+
+
+@pytest.mark.parametrize("report", ["exit 0", "exit 2"])
+def test_coverage_under_the_bar_fails_the_tests(report: str, tmp_path: Path) -> None:
+    """The gate of the tests fails when all pass and too little was run."""
+    equip(tmp_path, coverage=f'[ "$1" = report ] && {report} || true; echo "3 passed in 0.10s"')
+    done = make(tmp_path, "test")
+    assert (done.returncode == 0) == (report == "exit 0")
+
+
+def test_clean_leaves_nothing_that_was_made(tmp_path: Path) -> None:
+    """`make clean` removes environment, caches, builds and figures, and nothing else."""
+    made = (
+        *(".venv/bin", ".cache/mypy", "build/lib", "dist", "broodline.egg-info", ".hypothesis"),
+        *(".pytest_cache", ".ruff_cache", ".mypy_cache", ".import_linter_cache"),
+        *("actors/__pycache__", "benchmarks"),
+    )
+    for name in made:
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "benchmarks" / "results.json").touch()
+    (tmp_path / "benchmarks" / "run.py").touch()
+    assert make(tmp_path, "clean").returncode == 0
+    left = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*")}
+    assert left == {"Makefile", "actors", "benchmarks", "benchmarks/run.py"}
