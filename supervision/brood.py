@@ -33,15 +33,18 @@ class Brood:
     Attributes:
         parent: As given.
         births: Starts in progress, oldest first.
+        under_end: Whether all below was cancelled because an agent above, or the runtime,
+            ends: nothing new begins here any more.
         runs: Published and not released, oldest first.
     """
 
-    __slots__ = ("_catalog", "_on_end", "births", "parent", "runs")
+    __slots__ = ("_catalog", "_on_end", "births", "parent", "runs", "under_end")
 
     def __init__(self, parent: Agent, ended: Callable[[Brood], None]) -> None:
         self.parent = parent
         self.births: dict[Birth, None] = {}
         self.runs: dict[SubagentRun, None] = {}
+        self.under_end = False
         self._on_end = ended
         self._catalog: CatalogFold | None = None
         parent.scope.add_cleanup(self.end)
@@ -108,6 +111,19 @@ class Brood:
                 self.parent.id,
                 limit,
             )
+
+
+def check_live(parent: Agent) -> None:
+    """Let no parent delegate that is about to end.
+
+    Raises:
+        SubagentError: ``UNAUTHORIZED`` if it or an agent above it is being disposed.
+    """
+    above: Agent | None = parent
+    while above is not None:
+        if above.closing:
+            raise parent_gone(parent.id)
+        above = above.parent
 
 
 def parent_gone(parent_id: str) -> SubagentError:

@@ -6,7 +6,7 @@ Source: spec providers section 2.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from ..actors.creation import AgentSpec, Commit
 from ..actors.fold import consumed_work, select_output
@@ -102,7 +102,10 @@ class InProcessChild:
         """Dispose of the agent; an answer that was not read yet is read on the way."""
         self._cancelled = True
         agents, agent = self._driver.host.agents, self._agent
-        return None if agents.dispose_now(agent) else agents.end(agent)
+        try:
+            return None if agents.dispose_now(agent) else agents.end(agent)
+        finally:
+            agent.before_first_step = None  # it holds this object, which holds the agent
 
     @property
     def _agent(self) -> Agent:
@@ -129,9 +132,8 @@ def _sound_seed(seed: object) -> tuple[Event, ...] | None:
         return None
     if not isinstance(seed, tuple | list):
         raise ConfigurationError(f"a seed must be a tuple of events, not {type_name(seed)}")
-    held: Iterable[object] = seed
     events: list[Event] = []
-    for event in held:
+    for event in cast("Iterable[object]", seed):
         if not isinstance(event, Event):
             raise ConfigurationError(f"a seed must hold events, not {type_name(event)}")
         events.append(event)

@@ -7,7 +7,7 @@ from typing import Any
 from ..messages.passage import encode_block
 from ..messages.result import SubagentResult
 from .outcome import said_by
-from .truncation import bounded
+from .truncation import DIAGNOSTIC_LIMIT, bounded
 
 _HEADLINES = {
     "completed": "The subagent finished, but ending it failed.",
@@ -27,7 +27,8 @@ def value_of(run_id: str, result: SubagentResult) -> dict[str, Any]:
 def answer_text(value: dict[str, Any], limit: int) -> str:
     """The text blocks of a value without a separator, cut visibly at `limit` UTF-8 bytes."""
     blocks = value["output"]
-    return bounded("".join(b["text"] for b in blocks if b["type"] == "text"), limit)
+    text = "".join(b["text"] for b in blocks if b["type"] == "text")
+    return bounded(text, limit, _whole(value["runId"]))
 
 
 def headline(stop_reason: str) -> str:
@@ -37,7 +38,11 @@ def headline(stop_reason: str) -> str:
 
 
 def failure_text(
-    result: SubagentResult | None, fault: Exception | None, left: Exception | None, limit: int
+    result: SubagentResult | None,
+    fault: Exception | None,
+    left: Exception | None,
+    limit: int,
+    run_id: str = "",
 ) -> str:
     """What the model is told when there is no plain answer; nothing that is known is lost.
 
@@ -46,15 +51,20 @@ def failure_text(
         fault: Why it could not be had.
         left: Why the child could not be released, or None.
         limit: Most UTF-8 bytes of the child's own text.
+        run_id: Whose log has the whole of it.
     """
     parts = [headline("error" if result is None else result.stop_reason)]
     if fault is not None:
-        parts.append(f"Fault: {said_by(fault)}")
+        parts.append(f"Fault: {bounded(said_by(fault), DIAGNOSTIC_LIMIT)}")
     if left is not None:
-        parts.append(f"Release: {said_by(left)}")
+        parts.append(f"Release: {bounded(said_by(left), DIAGNOSTIC_LIMIT)}")
     if result is not None and result.diagnostic:
         parts.append(f"Diagnostic: {result.diagnostic}")
     if result is not None and result.text:
         kind = "Answer" if result.ok else "Partial answer"
-        parts.append(f"{kind}:\n{bounded(result.text, limit)}")
+        parts.append(f"{kind}:\n{bounded(result.text, limit, _whole(run_id))}")
     return "\n".join(parts)
+
+
+def _whole(run_id: str) -> str:
+    return f"see subagent {run_id} for the whole" if run_id else ""

@@ -201,7 +201,7 @@ class SubagentRun:
 
     def _on_signal(self, _cause: object) -> None:
         try:
-            self._service.system.call(self.cancel)
+            self._service.system.call(self._service.call_off, self)
         except BroodlineError:
             return  # the runtime is closed, and has ended the child
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+from collections import deque
 from collections.abc import Awaitable
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -26,7 +27,7 @@ from ..providers.discovery import discover
 from ..providers.spawn import SpawnProvider
 from .admission import resolve
 from .birth import Birth
-from .brood import Brood, parent_gone
+from .brood import Brood, check_live, parent_gone
 from .catalog import CatalogEntry, subagent_catalog
 from .creation import bear
 from .driver import Driver
@@ -64,6 +65,8 @@ class SubagentService:
         self._roster = ProviderRoster(runtime)
         self._drivers: dict[type[Any], Driver] = {InProcessSpec: InProcessDriver(runtime)}
         self._broods: dict[str, Brood] = {}
+        self._fired: deque[SubagentRun] = deque()
+        self._firing = False
         self._closed = False
 
     def open(self) -> None:
@@ -109,7 +112,8 @@ class SubagentService:
             ConfigurationError: If the type has a driver already, or is no type, or the
                 driver none.
         """
-        if not isinstance(spec_type, type) or not callable(getattr(driver, "create", None)):
+        kind = isinstance(spec_type, type)  # pyright: ignore[reportUnnecessaryIsInstance]
+        if not kind or not callable(getattr(driver, "create", None)):
             raise ConfigurationError(
                 "a driver is registered for a class of specs and needs an async create(spec, birth)"
             )
@@ -179,11 +183,28 @@ class SubagentService:
         pending = [agent]
         while pending:
             brood = self._broods.get(pending.pop().id)
-            if brood is None:
+            if brood is None or brood.under_end:
                 continue
             brood.cut_off()
+            brood.under_end = agent.closing
             below = [run.local_agent for run in brood.runs]
             pending.extend(child for child in reversed(below) if child is not None)
+
+    def call_off(self, run: SubagentRun) -> None:
+        """Cancel `run`, whose signal fired, and all that this fires in turn, before it returns.
+
+        One after the other, not one inside the other: down a long chain of agents that
+        wait for each other that would exhaust the call stack.
+        """
+        self._fired.append(run)
+        if self._firing:
+            return
+        self._firing = True
+        try:
+            while self._fired:
+                self._fired.popleft().cancel()
+        finally:
+            self._firing = False
 
     async def close(self) -> None:
         """Refuse every further start and dispose of every child, the deepest first.
@@ -193,6 +214,9 @@ class SubagentService:
         """
         self._closed = True
         broods = tuple(self._broods.values())
+        for brood in broods:
+            brood.cut_off()
+            brood.under_end = True
         ends = [end for brood in broods if (end := brood.end()) is not None]
         outcomes = await asyncio.gather(*ends, return_exceptions=True)
         failures = [outcome for outcome in outcomes if isinstance(outcome, Exception)]
@@ -292,8 +316,9 @@ class SubagentService:
     def _admit(self, parent: Agent) -> Brood:
         if self._closed:
             raise _closed_error()
-        if parent.closing or self.system.agents.get(parent.id) is not parent:
+        if self.system.agents.get(parent.id) is not parent:
             raise parent_gone(parent.id)
+        check_live(parent)
         brood = self._broods.get(parent.id)
         if brood is None:
             brood = self._broods[parent.id] = Brood(parent, self._brood_ended)

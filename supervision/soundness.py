@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from typing import cast
+
 from ..actors.agent import Agent
 from ..actors.cancellation import CancellationToken
 from ..actors.handle import AgentHandle, agent_of
@@ -17,8 +20,8 @@ def request_fault(request: object) -> ConfigurationError | None:
     """Why `request` cannot even be looked at, or None."""
     if not isinstance(request, SubagentRequest):
         return ConfigurationError(f"a start takes a SubagentRequest, not {type_name(request)}")
-    signal: object = request.signal
-    if signal is not None and not isinstance(signal, CancellationToken):
+    signal = request.signal
+    if not isinstance(signal, CancellationToken | None):  # pyright: ignore[reportUnnecessaryIsInstance]
         return ConfigurationError(f"signal must be a CancellationToken, not {type_name(signal)}")
     return None
 
@@ -82,5 +85,6 @@ def _names(names: object, subject: str) -> tuple[str, ...] | None:
         raise ConfigurationError(
             f"{subject} of a tool filter must be a tuple of tool names, not {type_name(names)}"
         )
-    listed = [plain_text(name, f"a name in {subject} of a tool filter") for name in names]
+    held = cast("Collection[object]", names)
+    listed = [plain_text(name, f"a name in {subject} of a tool filter") for name in held]
     return tuple(listed if isinstance(names, tuple | list) else sorted(listed))

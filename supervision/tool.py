@@ -233,7 +233,7 @@ class _Mount:
             left = await _released(run)
         limit = self._tool.result_limit
         if result is None or left is not None or not result.ok:
-            text = failure_text(result, fault, left, limit)
+            text = failure_text(result, fault, left, limit, run.id)
             raise ToolError(text, code=_code(result))
         return value_of(run.id, result)
 

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from .truncation import one_line
+
 if TYPE_CHECKING:
     from ..actors.agent import Agent
     from .run import SubagentRun
@@ -32,6 +34,7 @@ class TreeNode:
         turn: Number of its latest turn; 0 before the first.
         step: Number of the step in progress; 0 when none is.
         children: Oldest first.
+        failure: Code of the error that its latest turn ended in, while it rests; else None.
     """
 
     id: str
@@ -45,13 +48,17 @@ class TreeNode:
     turn: int
     step: int
     children: tuple[TreeNode, ...] = ()
+    failure: str | None = None
 
     def __str__(self) -> str:
-        name = self.id if self.label is None else f"{self.label} ({self.id})"
-        made = "" if self.provider is None else f" by {self.provider}"
+        name = one_line(self.id)
+        if self.label is not None:
+            name = f"{one_line(self.label)} ({name})"
+        made = "" if self.provider is None else f" by {one_line(self.provider)}"
         doing = f" in {self.phase}" if self.state == "running" else ""
         step = f", step {self.step}" if self.step else ""
-        turn = f", turn {self.turn}{step}" if self.turn else ""
+        failed = "" if self.failure is None else f" failed: {self.failure}"
+        turn = f", turn {self.turn}{step}{failed}" if self.turn else ""
         return f"{name}{made} [{self.state}{doing} for {self.since:.1f} s{turn}]"
 
     def to_dict(self) -> dict[str, Any]:
@@ -75,6 +82,7 @@ class TreeNode:
             "since": round(self.since, 3),
             "turn": self.turn,
             "step": self.step,
+            "failure": self.failure,
         }
         return {key: value for key, value in plain.items() if value is not None}
 
@@ -152,6 +160,8 @@ def tree_of(runtime: Runtime) -> Tree:
 def _node(
     agent: Agent, run: SubagentRun | None, children: tuple[TreeNode, ...], now: float
 ) -> TreeNode:
+    end = agent.last_end
+    failure = None if end is None or agent.status == "running" else end.error
     return TreeNode(
         agent.id,
         None if run is None else run.label,
@@ -164,6 +174,7 @@ def _node(
         agent.session.last_turn,
         agent.session.open_step,
         children,
+        None if failure is None else failure.code,
     )
 
 

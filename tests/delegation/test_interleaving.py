@@ -67,7 +67,7 @@ class RemoteChild:
             await asyncio.sleep(0)
         self.done(SubagentResult((Text("later"),), "completed"))
 
-    def cancel(self, _cause: Any) -> None:
+    def cancel(self, cause: Any) -> None:
         if self.dice.random() < 0.3:
             raise OSError("cancel")
         if self.done is not None and self.dice.random() < 0.6:
@@ -86,7 +86,7 @@ class RemoteDriver:
     def __init__(self, dice: random.Random) -> None:
         self.dice = dice
 
-    async def create(self, _spec: Any, birth: Any) -> RemoteChild:
+    async def create(self, spec: Any, birth: Any) -> RemoteChild:
         for _ in range(self.dice.randrange(3)):
             await asyncio.sleep(0)
         birth.announce()
@@ -107,7 +107,7 @@ class Fickle:
         self.name = name
         self.dice = dice
 
-    async def prepare_one_shot(self, _request: Any) -> object:
+    async def prepare_one_shot(self, request: Any) -> object:
         for _ in range(self.dice.randrange(4)):
             try:
                 await asyncio.sleep(0)
@@ -177,7 +177,11 @@ class World:
         request = SubagentRequest("task", self.dice.choice(parents), signal=signal)
         reply = self.runtime.subagents.start(self.dice.choice(("spawn", "a", "b")), request)
         self.replies.append(reply)
-        reply.add_done_callback(lambda r: r.error() or self.runs.append(r.get()))
+        reply.add_done_callback(self.take)
+
+    def take(self, reply: Any) -> None:
+        if reply.error() is None:
+            self.runs.append(reply.get())
 
     def fire(self) -> None:
         if self.signals:
@@ -263,7 +267,7 @@ async def _taken(reply: Any) -> Any:
 
 def census(runtime: Runtime) -> tuple[int, ...]:
     """Agents, sessions, runs, tasks of the runtime, and parents the service knows."""
-    service = runtime.subagents
+    service: Any = runtime.subagents
     sessions = runtime.sessions.list()
     return (
         len(runtime.agents),

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import itertools
 import logging
 import threading
+import weakref
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from broodline.actors.models import RuleModel, ScriptedModel, hang, text
+from broodline.actors.notice import Reject
+from broodline.messages.content import ToolCall
 from broodline.messages.errors import SessionError, SubagentError
 from broodline.providers.contract import InProcessSpec, SubagentRequest
 from broodline.supervision.runtime import Runtime
+from broodline.supervision.tool import SubagentTool
 
 
 def observe(runtime: Any, event: str, listener: Callable[[Any], Any]) -> None:
@@ -357,6 +362,87 @@ async def test_no_reference_cycles(open_runtime: Any) -> None:
     finally:
         gc.enable()
     assert found < 20
+
+
+async def test_no_cycles_without_a_first_step(open_runtime: Any) -> None:
+    """DESIGN 2: the same when the child never got to its first step."""
+    runtime = await open_runtime()
+    root = await runtime.agents.create()
+    runtime.hooks.intercept("agent/pre-step", lambda _step: Reject("no"))
+    run = await runtime.subagents.start("spawn", SubagentRequest("p", root))
+    await run.result
+    left = weakref.ref(run.local_agent)
+    gc.collect()
+    gc.disable()
+    try:
+        await run.dispose()
+        del run
+        await asyncio.sleep(0)
+        assert left() is None
+    finally:
+        gc.enable()
+
+
+async def test_start_below_a_closing_ancestor(open_runtime: Any, stub: Any) -> None:
+    """service 28 (4): once an agent's end has begun, nothing below it delegates any more."""
+    runtime = await open_runtime()
+    root = await runtime.agents.create()
+    child = await runtime.subagents.start("spawn", SubagentRequest("p", root))
+    grandchild = await runtime.subagents.start("spawn", SubagentRequest("p", child.local_agent))
+    await grandchild.result
+    provider = stub()
+    runtime.subagents.register(provider)
+    gate = asyncio.Event()
+    grandchild.local_agent.scope.add_cleanup(gate.wait)
+    root.agent.scope.add_cleanup(gate.wait)  # in front of the children's end
+    end = root.dispose()
+    for parent in (root, child.local_agent, grandchild.local_agent):
+        with pytest.raises(SubagentError) as caught:
+            await runtime.subagents.start("stub", SubagentRequest("p", parent))
+        assert caught.value.code == "UNAUTHORIZED"
+    assert provider.requests == []
+    assert not end.done()
+    gate.set()
+    await end
+
+
+async def below_each_other(runtime: Any, levels: int) -> tuple[Any, asyncio.Event]:
+    """A root whose model delegates to one whose model delegates, and so on; what waits below."""
+    made = itertools.count(1)
+    bottom = asyncio.Event()
+
+    async def say(conversation: Any) -> Any:
+        number = next(made)
+        if number > levels:
+            bottom.set()
+            await asyncio.Event().wait()
+        return ToolCall(f"call-{number}", "subagent", '{"description": "d", "prompt": "p"}')
+
+    runtime.models.register(RuleModel(say, provider="chain", model="m"))
+    root = await runtime.agents.create(provider="chain", model="m")
+    await root.followup("go")
+    await bottom.wait()
+    return root, bottom
+
+
+@pytest.mark.parametrize("way", ["cancel", "dispose", "close", "signal"])
+async def test_long_chain_of_waiting_tools(way: str) -> None:
+    """DESIGN 2: 500 agents that wait for each other are called off at once, whoever says so."""
+    async with Runtime(tools=[SubagentTool(max_depth=None)], dispose_timeout=60.0) as runtime:
+        root, _ = await below_each_other(runtime, 500)
+        assert len(runtime.agents) == 501
+        if way == "cancel":
+            await root.cancel()
+            await root.when_idle()
+            assert len(runtime.agents) == 1
+        elif way == "dispose":
+            await root.dispose()
+            assert len(runtime.agents) == 0
+        elif way == "signal":
+            (first,) = [run for run in runtime.subagents.runs if run.depth == 1]
+            first.cancel()
+            assert (await first.result).stop_reason == "aborted"
+    assert len(runtime.agents) == 0
 
 
 async def test_siblings_do_not_touch(open_runtime: Any) -> None:

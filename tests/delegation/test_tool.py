@@ -400,6 +400,88 @@ async def test_siblings_overlap(open_runtime: Any) -> None:
     assert [said(result) for result in results] == ["met one", "met two"]
 
 
+async def test_ten_at_a_time(open_runtime: Any) -> None:
+    """providers 10: of many calls in one message ten are unsettled at most, ended in any order."""
+    gates = [asyncio.Event() for _ in range(25)]
+    begun: list[int] = []
+    ten = asyncio.Event()
+
+    async def child(request: Any) -> Any:
+        number = int(request.messages[0].content[0].text)
+        begun.append(number)
+        if len(begun) == 10:
+            ten.set()
+        await gates[number].wait()
+        return text(f"answer {number}")
+
+    many = calls(*[delegate(str(number)) for number in range(25)])
+    model = ScriptedModel(shared=[many, *[child] * 25, text("fine")])
+    runtime = await open_runtime(model, tools=[SubagentTool()])
+    root = await runtime.agents.create()
+    turn = asyncio.ensure_future(answer(runtime, root.agent))
+    await ten.wait()
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert begun == list(range(10))
+    for gate in reversed(gates):
+        gate.set()
+    results = await turn
+    assert [said(result) for result in results] == [f"answer {number}" for number in range(25)]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "",
+        "{",
+        "[]",
+        "null",
+        '{"prompt": "p"}',
+        '{"description": "d"}',
+        '{"description": 5, "prompt": "p"}',
+        '{"description": "d", "prompt": ["p"]}',
+        '{"description": "d", "prompt": null}',
+        '{"description": "\\ud800", "prompt": "p"}',
+        '{"description": "d", "prompt": "\\ud83d"}',
+    ],
+)
+async def test_junk(open_runtime: Any, census: Any, arguments: str) -> None:
+    """providers 10: a model's junk is an error result to it; no child is made."""
+    model = ScriptedModel(shared=[call("subagent", arguments), text("sorry")])
+    runtime = await open_runtime(model, tools=[SubagentTool()])
+    root = await runtime.agents.create()
+    (result,) = await answer(runtime, root.agent)
+    assert result.message.content[0].is_error
+    assert len(model.requests) == 2
+    assert census(runtime) == (1, 1, 0)
+
+
+async def test_vast_prompt(open_runtime: Any) -> None:
+    """providers 10: a prompt of ten million characters reaches the child as it is."""
+    vast = "x" * 10_000_000
+    model = ScriptedModel(shared=[delegate(vast), text("read it"), text("fine")])
+    runtime = await open_runtime(model, tools=[SubagentTool()])
+    root = await runtime.agents.create()
+    (result,) = await answer(runtime, root.agent)
+    assert said(result) == "read it"
+    assert model.requests[1].messages[0].content == (Text(vast),)
+
+
+async def test_provider_removed_in_the_middle(open_runtime: Any) -> None:
+    """providers #9, #153: a call under way survives its provider, and gives its answer."""
+    provider = SpawnProvider(name="mine")
+    runtime = await open_runtime(
+        ScriptedModel(shared=[call("subagent", description="d", prompt="p"), text("end")]),
+        tools=[SubagentTool("mine")],
+    )
+    registration = runtime.subagents.register(provider)
+    root = await runtime.agents.create()
+    observe(runtime, "subagent/start", lambda _notice: registration.dispose())
+    (result,) = await answer(runtime, root.agent)
+    assert said(result) == "end"
+    assert runtime.tools.view(root.agent.scope).names == ()
+
+
 async def test_no_agent(open_runtime: Any) -> None:
     """providers #166: without a calling agent it is an error."""
     from broodline.messages.errors import ToolError
@@ -526,7 +608,7 @@ async def test_same_name_twice(open_runtime: Any) -> None:
 
 
 async def test_bounded_result(open_runtime: Any) -> None:
-    """providers 15 (12): a long answer is cut with a marker; a short one is whole."""
+    """providers 15 (12): a long answer is cut; its marker says how long it is and where it is."""
     long = "x" * 70_000
     model = ScriptedModel(shared=[delegate(), text(long), text("thanks")])
     runtime = await open_runtime(model, tools=[SubagentTool()])
@@ -534,14 +616,24 @@ async def test_bounded_result(open_runtime: Any) -> None:
     (result,) = await answer(runtime, root.agent)
     shown = said(result)
     assert len(shown.encode()) <= 64 * 1024
-    assert shown.endswith("[truncated: 70000 bytes in all]")
+    (child,) = {made.session_id for made in model.requests} - {root.id}
+    assert shown.endswith(f"\n[truncated: 70000 bytes in all; see subagent {child} for the whole]")
 
 
 def test_bounded_partial() -> None:
     """providers 15 (12): a partial text is bounded as well."""
     result = SubagentResult((Text("x" * 1000),), "error")
     assert "[truncated: 1000 bytes in all]" in failure_text(result, None, None, 100)
+    assert "; see subagent abc for" in failure_text(result, None, None, 300, "abc")
     assert "[truncated" not in failure_text(replace(result, output=(Text("x"),)), None, None, 100)
+
+
+def test_bounded_fault() -> None:
+    """providers 15 (12): a fault or a failed release cannot flood the parent either."""
+    shown = failure_text(None, OSError("f" * 99_999), OSError("r" * 99_999), 100)
+    assert len(shown) < 9_000
+    assert "Fault: fff" in shown
+    assert "Release: rrr" in shown
 
 
 async def test_fired_signal(open_runtime: Any, census: Any) -> None:

@@ -122,6 +122,19 @@ async def test_readable(open_runtime: Any) -> None:
     assert lines[2].startswith(f"└─ {runs[1].id} by spawn [settled")
 
 
+async def test_one_line(open_runtime: Any) -> None:
+    """DESIGN 2: whatever a label holds, an agent is one line, without codes for a terminal."""
+    runtime = await open_runtime()
+    root = await runtime.agents.create(id="root")
+    forged = "a\n└─ forged [idle]\r\x1b[2J\u202e\u2028" + "x" * 9_999
+    await runtime.subagents.start("spawn", SubagentRequest("p", root, label=forged))
+    text = str(runtime.tree())
+    assert len(text.splitlines()) == 2
+    assert len(text) < 500
+    assert "a\\n└─ forged [idle]\\r\\x1b[2J\\u202e\\u2028xxx" in text
+    assert runtime.tree().roots[0].children[0].label == forged
+
+
 async def test_json(open_runtime: Any) -> None:
     """DESIGN 2: the JSON form is whole and leaves out what is not known."""
     runtime = await open_runtime()
