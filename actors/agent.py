@@ -12,19 +12,27 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
-from ..messages.content import ContentLike
-from ..messages.errors import ActorDeadError, ConfigurationError, DeadlockError, SessionError
+from ..messages.content import ContentLike, text_of
+from ..messages.errors import ConfigurationError
 from ..messages.lossless import type_name
 from ..messages.message import MessageId, UserMessage, sound_message, user_message
 from ..messages.options import AgentOptions
-from ..messages.payload import AbortCause, CallConfig, InboxTarget, RequestHeader
+from ..messages.payload import (
+    AbortCause,
+    CallConfig,
+    InboxTarget,
+    RequestHeader,
+    TurnEndReason,
+)
 from .abandonment import abandon
 from .actor import EventLoopActor
+from .announcement import announce_change, announce_status
 from .cancellation import CancellationToken
-from .driver import DriverSteps, closed_log_error, drive
-from .inbox import Change, Inbox
-from .notice import InboxDequeued, InboxDiscarded, InboxEnqueued, StatusChanged
+from .driver import DriverSteps, drive
+from .fold import select_output
+from .inbox import Inbox
 from .postbox import AgentMailbox
+from .refusal import check_open, check_thread, refuse_own_turn
 from .registration import Registration
 from .scope import Scope
 from .snapshot import SnapshotTrack
@@ -62,6 +70,8 @@ class Agent(EventLoopActor):
         before_first_step: Called once, when the first step has been admitted.
         on_closing: Called when its disposal begins, before its turn is aborted.
         turns: Turns it has opened in this process.
+        last_end: How the last turn of this process ended, or None; ``kind`` is ``completed``,
+            ``max-tokens``, ``aborted``, ``blocked`` or ``error``, with `error` saying which.
         tool_calls: Tool calls it has made in this process.
     """
 
@@ -80,6 +90,7 @@ class Agent(EventLoopActor):
         "header",
         "id",
         "inbox",
+        "last_end",
         "on_closing",
         "options",
         "parent",
@@ -111,7 +122,7 @@ class Agent(EventLoopActor):
         self.options = options
         self.parent = parent
         self.scope = Scope(self.id)
-        self.inbox = Inbox(session, self._inbox_changed, runtime.settings.max_pending)
+        self.inbox = Inbox(session, self._announce_change, runtime.settings.max_pending)
         self.turn: Turn | None = None
         self.token: CancellationToken | None = None
         self.phase = "idle"
@@ -126,6 +137,7 @@ class Agent(EventLoopActor):
         self.tool_view: ToolView = runtime.tools.view(self.scope)
         self.snapshots: SnapshotTrack | None = None
         self.turns = 0
+        self.last_end: TurnEndReason | None = None
         self.tool_calls = 0
         self.entry: Registration | None = None
         self.announced = False
@@ -149,6 +161,11 @@ class Agent(EventLoopActor):
     def depth(self) -> int:
         """Levels of delegation above: the recorded or the runtime's own, whichever is deeper."""
         return max(self.session.header.delegation_depth or 0, self.options.subagent_depth or 0)
+
+    @property
+    def answer(self) -> str:
+        """Text of the last message with content, else what was streamed so far. Any thread."""
+        return text_of(select_output(self.session.log))
 
     def followup(
         self, content: ContentLike, *, source: Any = None, id: MessageId | None = None
@@ -203,7 +220,7 @@ class Agent(EventLoopActor):
         Waking input that meets a cancelled turn is kept for a turn of its own
         behind it. Errors as `followup`. Source: spec core 7, 9.
         """
-        self._check_open()
+        check_open(self)
         if waking and self.token is not None and self.token.cancelled:
             target = "next-turn"
         self.inbox.append(target, message, waking=waking)
@@ -230,7 +247,7 @@ class Agent(EventLoopActor):
             )
         if self.phase == "closed":
             return
-        self._check_thread()
+        check_thread(self)
         token = self.token
         try:
             if keep_inbox:
@@ -245,15 +262,22 @@ class Agent(EventLoopActor):
             if token is not None:
                 token.cancel(cause)
 
-    async def when_idle(self) -> None:
+    def refuse_own_turn(self) -> None:
+        """`refusal.refuse_own_turn`."""
+        refuse_own_turn(self, self._task)
+
+    async def when_idle(self) -> TurnEndReason | None:
         """Wait until no turn is in progress or due; returns at once when idle. Loop only.
+
+        Returns:
+            `last_end`: how the last turn of this process ended, or None if there was none.
 
         Raises:
             DeadlockError: From the turn itself, which would wait for its own end.
         """
         if self._task is None:
-            return
-        self._check_thread()
+            return self.last_end
+        check_thread(self)
         self.refuse_own_turn()
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         then = partial(_resolve, waiter)
@@ -263,6 +287,7 @@ class Agent(EventLoopActor):
         finally:
             if self._followers is not None and then in self._followers:
                 self._followers.remove(then)
+        return self.last_end
 
     def on_idle(self, then: Callable[[], None]) -> None:
         """Have `then` called once no turn is in progress or due; now, if that is so. Loop only."""
@@ -300,27 +325,13 @@ class Agent(EventLoopActor):
         self.phase = phase
         self.phase_since = self.runtime.clock.monotonic()
 
-    def refuse_own_turn(self) -> None:
-        """Do nothing outside of the agent's own turn.
-
-        Raises:
-            DeadlockError: In the task that runs it.
-        """
-        task, system = self._task, self.runtime
-        if task is not None and system.on_loop() and asyncio.current_task(system.loop) is task:
-            raise DeadlockError(
-                f"a turn of agent {self.id} asked to wait until that agent is idle, which it is "
-                "not before the turn has ended; let the turn end, or wait in a task of its own",
-                details={"agent": self.id},
-            )
-
     def rest(self) -> None:
         """The driver has nothing left to do."""
         if self._task is None:
             return
         self._task = self.token = self.turn = None
         self.begin_phase("idle")
-        self._announce("idle")
+        announce_status(self, "idle")
         if self._task is None:
             self._release_followers()
 
@@ -343,8 +354,11 @@ class Agent(EventLoopActor):
     def close_log(self) -> None:
         """Close a turn that is still open in the log, if the log lets that happen."""
         cause = self.token.cause if self.token is not None else None
+        cause = cause if isinstance(cause, AbortCause) else DISPOSED
+        if self.session.open_turn:
+            self.last_end = TurnEndReason("aborted", reason=cause)
         try:
-            abandon(self.session, cause if isinstance(cause, AbortCause) else DISPOSED)
+            abandon(self.session, cause)
         except Exception:
             self.runtime.logger.exception("the log of agent %s could not be closed", self.id)
 
@@ -360,28 +374,7 @@ class Agent(EventLoopActor):
     def _mailbox(self) -> AgentMailbox:
         return cast("AgentMailbox", self.actor_inbox)
 
-    def _check_open(self) -> None:
-        if self.phase == "closed":
-            raise ActorDeadError(
-                f"agent {self.id} is disposed and takes no messages; resume it from its log",
-                details={"agent": self.id},
-            )
-        self._check_thread()
-        if not self.published:
-            raise SessionError(
-                f"agent {self.id} is still being set up: set-up composes it, the first message "
-                "can be sent when it has been created (agent/session-start)",
-                code="NOT_PUBLISHED",
-            )
-        if self.fault is not None:
-            raise closed_log_error(self)
-
-    def _check_thread(self) -> None:
-        if not self.runtime.on_loop():
-            raise ConfigurationError(
-                f"agent {self.id} was used outside of its runtime's loop, such as in a plain tool; "
-                "use its AgentHandle or agent.actor_ref.tell(...) there, or make the tool async"
-            )
+    _announce_change = announce_change
 
     def _wake(self) -> None:
         if self.closing or self.fault is not None or self.token is not None:
@@ -391,12 +384,7 @@ class Agent(EventLoopActor):
         runtime = self.runtime
         steps = DriverSteps(drive(self), runtime.watch, self)
         self._task = runtime.track(steps, None, self.id)
-        self._announce("running")
-
-    def _announce(self, status: Status) -> None:
-        hooks = self.runtime.hooks
-        if hooks.has("agent/status"):
-            hooks.emit("agent/status", StatusChanged(self, status), scope=self.scope)
+        announce_status(self, "running")
 
     def _release_followers(self) -> None:
         followers, self._followers = self._followers, None
@@ -406,27 +394,7 @@ class Agent(EventLoopActor):
             except Exception:
                 self.runtime.logger.exception("a follower of agent %s failed", self.id)
 
-    def _inbox_changed(self, change: Change, message: UserMessage, target: InboxTarget) -> None:
-        hooks = self.runtime.hooks
-        event = _EVENTS[change]
-        if not hooks.has(event):
-            return
-        if change == "enqueue":
-            notice: object = InboxEnqueued(self, message, target)
-        elif change == "dequeue":
-            notice = InboxDequeued(self, message, self.turn.number if self.turn else 0)
-        else:
-            notice = InboxDiscarded(self, message)
-        hooks.emit(event, notice, scope=self.scope)
-
 
 def _resolve(waiter: asyncio.Future[None]) -> None:
     if not waiter.done():
         waiter.set_result(None)
-
-
-_EVENTS: dict[Change, str] = {
-    "enqueue": "agent/inbox/enqueue",
-    "dequeue": "agent/inbox/dequeue",
-    "discard": "agent/inbox/discard",
-}

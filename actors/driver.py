@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import logging
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, cast
 
 from ..messages.edge import turn_end, turn_start
-from ..messages.errors import SessionError
+from ..messages.errors import BroodlineError
 from ..messages.payload import AbortCause, TurnEndReason
 from .cancellation import CancellationToken
 from .context import current_actor
 from .interrupt import Interrupt
+from .models.failure import failure_of
 from .notice import AgentFailed
 from .stray import as_exception, is_stray
 from .turn import Turn, end_of
@@ -131,6 +133,7 @@ async def _finish(agent: Agent, turn: Turn) -> TurnEndReason:
 def _close(agent: Agent, turn: Turn, reason: TurnEndReason, failure: Exception | None) -> None:
     if agent.turn is not turn:
         return  # it was let go of, and its log closed without it
+    agent.last_end = reason
     try:
         turn.close_step()
         agent.session.append(turn_end(turn.number, reason))
@@ -140,12 +143,24 @@ def _close(agent: Agent, turn: Turn, reason: TurnEndReason, failure: Exception |
         # The log has a turn that nobody can close: no further turn may follow it.
         agent.fault = as_exception(error)
         failure = failure or agent.fault
+        agent.last_end = TurnEndReason("error", error=failure_of(failure))
     if failure is not None:
         _report(agent, turn.number, turn.step or None, failure)
 
 
 def _report(agent: Agent, turn: int, step: int | None, error: Exception) -> None:
-    agent.runtime.logger.info("turn %d of agent %s failed: %s", turn, agent.id, error)
+    said = failure_of(error)
+    foreign = not isinstance(error.__cause__ or error, BroodlineError)
+    agent.runtime.logger.log(
+        # A child's result says it too; a root has nobody else to tell.
+        logging.WARNING if agent.parent is None else logging.INFO,
+        "agent %s: turn %d ended in an error: %s: %s",
+        agent.id,
+        turn,
+        said.code,
+        said.message,
+        exc_info=error if foreign else None,
+    )
     notice = AgentFailed(agent, turn, step, error)
     agent.runtime.hooks.emit("agent/error", notice, scope=agent.scope)
 
@@ -162,13 +177,3 @@ def _goes_on(agent: Agent, token: CancellationToken, ended: TurnEndReason | None
     if ended.kind in ("completed", "max-tokens"):
         return len(inbox) > 0
     return inbox.waking > 0 or inbox.has("next-turn")
-
-
-def closed_log_error(agent: Agent) -> SessionError:
-    """Why an agent whose log broke takes no further turn."""
-    return SessionError(
-        f"agent {agent.id} takes no further turn: its log could not close the last one "
-        f"({agent.fault}); dispose it and resume it from its log",
-        code="LOG_BROKEN",
-        details={"agent": agent.id},
-    )

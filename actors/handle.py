@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ..messages.content import ContentLike
 from ..messages.errors import DeadlockError
 from ..messages.message import MessageId
-from ..messages.payload import AbortCause
+from ..messages.payload import AbortCause, TurnEndReason
 from .agent import USER_CANCEL, Agent, Status
 from .reply import Reply
 
@@ -42,6 +42,16 @@ class AgentHandle:
         """A picture of the moment: ``idle`` or ``running``."""
         return self.agent.status
 
+    @property
+    def answer(self) -> str:
+        """Text of the last message with content that the agent gave; empty before."""
+        return self.agent.answer
+
+    @property
+    def last_end(self) -> TurnEndReason | None:
+        """How the last turn of this process ended; None before the first."""
+        return self.agent.last_end
+
     def followup(
         self, content: ContentLike, *, source: Any = None, id: MessageId | None = None
     ) -> Reply[MessageId]:
@@ -65,8 +75,13 @@ class AgentHandle:
         system = self.agent.runtime
         return system.settle_now(self._cancel, cause, keep_inbox)
 
-    def when_idle(self) -> Reply[None]:
+    def when_idle(self) -> Reply[TurnEndReason | None]:
         """Settles when the agent has no turn in progress or due.
+
+        The value is how the last turn of this process ended, or None before the first::
+
+            end = await handle.when_idle()
+            print(handle.answer if end and end.kind == "completed" else end)
 
         Errors:
             DeadlockError: From a turn of the agent, which would wait for its own end.

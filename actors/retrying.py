@@ -22,12 +22,17 @@ if TYPE_CHECKING:
 
 
 async def wait_for_retry(
-    turn: Turn, config: CallConfig, failure: ModelFailure, attempt: int
+    turn: Turn,
+    config: CallConfig,
+    failure: ModelFailure,
+    attempt: int,
+    cause: BaseException | None = None,
 ) -> None:
     """Return when the request is to be made again.
 
     Args:
         attempt: Which request of this step failed, from 1.
+        cause: What the model raised, for a traceback; None if it was no error of its own.
 
     Raises:
         ModelError: If it is not: the policy and every interceptor gave up.
@@ -37,7 +42,7 @@ async def wait_for_retry(
     delay = await _decide(turn, policy, config, failure, attempt)
     turn.check()
     if delay is None:
-        raise error_of(failure)
+        raise error_of(failure) from cause
     await _back_off(turn, policy, config, failure, attempt, delay)
 
 

@@ -117,7 +117,7 @@ async def _ask(turn: Turn, model: Model, config: CallConfig) -> Attempt:
             turn.check()
         if attempt.failure is None:
             return attempt
-        await wait_for_retry(turn, config, attempt.failure, number)
+        await wait_for_retry(turn, config, attempt.failure, number, attempt.take_cause())
 
 
 def _request(turn: Turn, config: CallConfig) -> ModelRequest:

@@ -37,10 +37,11 @@ class Attempt:
     Attributes:
         seqs: Of the chunks' events.
         failure: Why it failed, or None.
+        cause: What the model raised, if it raised anything.
         silent: How often the silence watch has looked since the last chunk.
     """
 
-    __slots__ = ("_assembler", "_grammar", "characters", "failure", "seqs", "silent")
+    __slots__ = ("_assembler", "_grammar", "cause", "characters", "failure", "seqs", "silent")
 
     def __init__(self) -> None:
         # Most of a request is waiting for its first chunk: what takes chunks in comes with it.
@@ -49,7 +50,13 @@ class Attempt:
         self.seqs: tuple[int, ...] | list[int] = ()
         self.characters = 0
         self.failure: ModelFailure | None = None
+        self.cause: BaseException | None = None
         self.silent = 0
+
+    def take_cause(self) -> BaseException | None:
+        """What the model raised; once, for its traceback holds this attempt."""
+        cause, self.cause = self.cause, None
+        return cause
 
     @property
     def assembler(self) -> Assembler:
@@ -108,6 +115,7 @@ async def read_response(turn: Turn, model: Model, request: ModelRequest) -> Atte
         await _take_in(turn, stream, attempt)
     except _ModelRaised as raised:
         attempt.failure = failure_of(raised.error, aborted=turn.token.cancelled)
+        attempt.cause = None if turn.token.cancelled else raised.error
     except Interrupted:
         if not turn.token.cancelled:
             attempt.failure = _idle_failure(request, silence.timeout)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random as randomness
 from collections.abc import Sequence
-from typing import Any
+from typing import cast
 
 from ..actors.memory_store import MemoryStore
 from ..actors.models.retry import RetryPolicy
@@ -32,8 +32,7 @@ def store_of(store: object) -> Store:
             f"store={store!r} is not known; use 'memory', or pass a store of your own"
         )
     _check_members("store", store, _STORE)
-    found: Any = store
-    return found
+    return cast("Store", store)
 
 
 def check_seams(**seams: object) -> None:

@@ -147,7 +147,7 @@ class Runtime(AgentHost):
         for tool in tools:
             if isinstance(tool, Tool):
                 self.tools.register(tool)
-            elif isinstance(tool, Installable):
+            elif isinstance(tool, Installable):  # pyright: ignore[reportUnnecessaryIsInstance]
                 tool.install(self)
             else:
                 raise ConfigurationError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import logging
 import weakref
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
@@ -56,8 +57,11 @@ async def work(agent: Agent, how: str) -> None:
 
 @pytest.mark.usefixtures("no_collector")
 @pytest.mark.parametrize("how", ["idle", "worked", "cancelled", "failed"])
-async def test_nothing_keeps_an_agent_that_is_gone(open_host: Any, how: str) -> None:
+async def test_nothing_keeps_an_agent_that_is_gone(
+    open_host: Any, how: str, caplog: pytest.LogCaptureFixture
+) -> None:
     """DESIGN 2: a disposed agent is freed at once, without the collector, also if requests stay."""
+    caplog.set_level(logging.ERROR, "broodline")  # pytest keeps every record, with its traceback
     store = MemoryStore()
     host = await open_host(Keeper(), store=store)
 
