@@ -21,7 +21,7 @@ class Early:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Name the test and what it said last, behind the dots so far."""
         if report.failed:
-            self._terminal.ensure_newline()
+            self._terminal.write("\n")  # behind the dots
             self._terminal.write_line(f"{report.nodeid} failed in its {report.when}:", red=True)
             for line in report.longreprtext.splitlines()[-_LINES:]:
                 self._terminal.write_line(f"    {line}")
