@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from .cli import main
+import os
 
 if __name__ == "__main__":
-    main()
+    try:
+        from .cli import main
+
+        main()
+    except KeyboardInterrupt:  # so early that `main` did not stand yet
+        os.write(2, b"broodline: interrupted\n")
+        os._exit(130)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import Annotated, TypeAlias
 
 import typer
@@ -39,6 +40,10 @@ def broodline(
     """Broodline, an actor runtime for delegation between agents."""
 
 
+_BRACKETS = re.compile(r"\[(?:!.|[^!])[^]]*\]", re.DOTALL)
+"""A set of characters; a bracket that stands first in it is one of them."""
+
+
 def _folder(value: str | None) -> str | None:
     if value == "":
         raise typer.BadParameter("the path is empty")
@@ -46,9 +51,13 @@ def _folder(value: str | None) -> str | None:
 
 
 def _pattern(value: str | None) -> str | None:
-    """Refuse what Python and find would read differently."""
-    if value is not None and (not value or any(part in value for part in ("\\", "/", "[^", "[["))):
+    """Refuse what Python and find would read differently, and brackets that are not closed."""
+    if value is None:
+        return None
+    if not value or any(part in value for part in ("\\", "/", "[^", "[[")):
         raise typer.BadParameter("a pattern has *, ?, [abc] or [!abc] and no slash, such as *.py")
+    if "[" in _BRACKETS.sub("", value):
+        raise typer.BadParameter("a [ is not closed; a pattern has *, ?, [abc] or [!abc]")
     return value
 
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from broodline.survey.check import commands
+from broodline.survey.check import checks_of
 from broodline.survey.facts import Facts, Noted
-from broodline.survey.folder import Selection
+from broodline.survey.folder import LOOP, Selection
 from broodline.survey.ground import Ground
 from broodline.survey.name import actual
 from broodline.survey.passage import NOT_TEXT
@@ -24,6 +24,7 @@ PASSED_OVER = ("hidden", "links", "special")
 
 
 NOBODY = 65534
+DENIED = "permission denied"
 
 
 def say(command: str, user: int | None = None) -> str:
@@ -32,7 +33,7 @@ def say(command: str, user: int | None = None) -> str:
 
 
 def check_all(root: Path, selection: Selection, facts: Facts) -> None:
-    said = {fact: say(command) for fact, command in commands(str(root), selection).items()}
+    said = {fact: say(command) for fact, command in checks_of(str(root), selection).whole().items()}
     outline = (
         f"{facts.functions} functions, {facts.undocumented.count} without docstring; "
         f"{facts.unparsed.count} files do not parse"
@@ -43,7 +44,8 @@ def check_all(root: Path, selection: Selection, facts: Facts) -> None:
     expected = {name: str(getattr(facts, name)) for name in COUNTS + PASSED_OVER}
     expected |= dict.fromkeys(("functions", "undocumented", "unparsed"), outline)
     expected |= {"largest": largest, "marks": str(facts.marks.count)}
-    expected["not_text"] = str(facts.skipped.get(NOT_TEXT, Noted()).count)
+    for name, reason in (("not_text", NOT_TEXT), ("denied", DENIED), ("loops", LOOP)):
+        expected[name] = str(facts.skipped.get(reason, Noted()).count)
     assert said == expected
 
 
@@ -55,6 +57,26 @@ def test_every_fact_agrees_with_its_command(
     """demo: on a tree of odd names, links, loops, binaries and encodings no command disagrees."""
     selection = Selection(follow, match)
     check_all(odd_tree, selection, hand_play(Ground(str(odd_tree), selection)).survey(levels=2))
+
+
+def test_commands_are_short_and_share_two_functions(odd_tree: Path) -> None:
+    """demo: where to look is said once, however many commands there are."""
+    checks = checks_of(str(odd_tree), Selection(match="*.py"))
+    assert [text.count("-mindepth 1") for text in checks.shared] == [1, 0]
+    for name, command in checks.commands.items():
+        assert "-mindepth" not in command
+        assert command[:2] in ("F ", "T ")
+        assert len(command) < 120 or name in ("functions", "undocumented", "unparsed")
+
+
+@pytest.mark.parametrize("shell", ["sh", "bash"])
+def test_commands_can_be_typed_one_after_the_other(odd_tree: Path, shell: str) -> None:
+    """demo: the shared functions are given to a shell once, the commands follow in any order."""
+    checks = checks_of(str(odd_tree), Selection())
+    script = "\n".join((*checks.shared, checks.commands["files"], checks.commands["folders"]))
+    done = subprocess.run([shell, "-c", script], capture_output=True, text=True, check=True)
+    whole = checks.whole()
+    assert done.stdout.split() == [say(whole["files"]), say(whole["folders"])]
 
 
 def test_facts_of_an_empty_folder_agree(hand_play: Any, tmp_path: Path) -> None:
@@ -118,11 +140,12 @@ def test_what_permissions_hide_is_named_and_the_rest_agrees(hand_play: Any) -> N
             facts = hand_play(Ground(name)).survey(levels=1)
             deep = hand_play(Ground(name)).survey(levels=0)
         try:
-            said = commands(name, Selection())
+            said = checks_of(name, Selection()).whole()
             for fact in COUNTS + PASSED_OVER:
                 assert say(said[fact], user) == str(getattr(facts, fact)), fact
+            assert say(said["denied"], user) == str(facts.skipped[DENIED].count) == "2"
         finally:
             (root / "shut").chmod(0o755)
     assert facts == deep
-    assert facts.skipped["permission denied"].first == (("locked.py", 0, ""), ("shut", 0, ""))
+    assert facts.skipped[DENIED].first == (("locked.py", 0, ""), ("shut", 0, ""))
     assert (facts.files, facts.text_files, facts.folders, facts.lines) == (2, 1, 2, 1)

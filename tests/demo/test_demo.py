@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -32,13 +33,14 @@ async def surveyed(order: Order, board: Board | None = None) -> Any:
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
     """Run the command in this process: exit code, stdout, stderr."""
-    before = sys.argv
+    before, handler = sys.argv, signal.getsignal(signal.SIGINT)
     sys.argv = ["broodline", *arguments]
     try:
         with pytest.raises(SystemExit) as left:
             main()
     finally:
         sys.argv = before
+        signal.signal(signal.SIGINT, handler)
     said = capsys.readouterr()
     assert isinstance(left.value.code, int)
     return left.value.code, said.out, said.err
@@ -165,7 +167,7 @@ async def test_a_child_whose_model_breaks_is_named(
     board = Board()
     report = await surveyed(Order(str(tmp_path)), board)
     assert (report.status, report.facts.lines, report.facts.failed.count) == ("failed", 1, 1)
-    assert report.problem.startswith("1 folders were not surveyed, bad first: ")
+    assert report.problem.startswith("1 folder was not surveyed, bad: ")
     assert sorted(node.state for node in board.nodes.values()) == ["done", "failed", "failed"]
 
 
@@ -260,6 +262,10 @@ def test_a_path_that_cannot_be_surveyed_is_refused(
         ["--match", "a/b"],
         ["--match", ""],
         ["--match", "[^a]"],
+        ["--match", "[a"],
+        ["--match", "a[]"],
+        ["--match", "[!]"],
+        ["--match", "[ab]*[c"],
         [""],
         ["a", "b"],
     ],
@@ -284,7 +290,7 @@ def test_without_a_path_the_package_itself_is_surveyed(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """demo: the default folder is the installed package, links followed, and find agrees."""
-    code, out, _ = run(capsys, "demo", "--json")
+    code, out, _ = run(capsys, "demo", "--json", "--explain")
     document = json.loads(out)
     package = os.path.dirname(os.path.abspath(broodline.__file__))
     assert (document["problem"], code) == (None, 0)
@@ -317,9 +323,11 @@ def test_an_unreadable_folder_below_is_reported_and_the_survey_is_ok(
         return scandir(path)
 
     monkeypatch.setattr(os, "scandir", refusing)
-    code, out, _ = run(capsys, "demo", str(tmp_path))
+    code, out, err = run(capsys, "demo", str(tmp_path))
     assert code == 0
     assert "permission denied: shut" in out
+    assert "! shut  permission denied" in out
+    assert "demo: shut: permission denied\n" in err
     code, _, err = run(capsys, "demo", str(tmp_path / "shut"))
     assert (code, err.split(": ", 2)[2]) == (1, "the folder cannot be read: permission denied\n")
 
@@ -348,3 +356,30 @@ def test_what_the_parser_warns_of_is_not_ours(
         code, out, err = run(capsys, "demo", "--json", "-q", str(tmp_path))
     assert (code, err) == (0, "")
     assert json.loads(out)["facts"]["unparsed"]["count"] == 0
+
+
+@pytest.mark.parametrize("pattern", ["[]x]*", "[!]]*", "*[a-c].py", "[!a]?"])
+def test_brackets_that_are_closed_are_a_pattern(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], pattern: str
+) -> None:
+    """demo: a set of characters may hold a bracket that stands first; no match is no failure."""
+    code, out, _ = run(capsys, "demo", "--match", pattern, str(tmp_path))
+    assert code == 0
+    assert f"no file is named like '{pattern}'\n" in out
+
+
+def test_every_top_folder_that_is_done_has_its_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """demo: in a pipe each folder of the top is told once, with the same words each time."""
+    for number in range(30):
+        (tmp_path / f"folder {number}").mkdir()
+        (tmp_path / f"folder {number}" / "a.txt").write_text("1\n" * number)
+    told: set[tuple[str, ...]] = set()
+    for _ in range(2):
+        _, _, err = run(capsys, "demo", str(tmp_path))
+        told.add(tuple(sorted(line for line in err.splitlines() if ": folder " in line)))
+    (lines,) = told
+    words = ["lines"] * 30
+    words[1] = "line"
+    assert lines == tuple(sorted(f"demo: folder {n}: 1 file, {n} {words[n]}" for n in range(30)))

@@ -64,11 +64,13 @@ def test_plain_lines_are_few_however_many_agents_there_are(clock: Clock) -> None
     progress = PlainProgress(board, stream, "the start")
     board.started("root", None)
     for number in range(5000):
-        board.started(str(number), "root")
-        board.ended(str(number), "done")
+        board.started(str(number), "root").label = str(number)
+        board.ended(str(number), "done" if number else "stopped")
         if number % 50 == 0:
             progress.tick()
-    assert len(stream.getvalue().splitlines()) <= CHILDREN_TOLD * 2 + 1
+    lines = stream.getvalue().splitlines()
+    assert lines[1 : CHILDREN_TOLD + 1] == [f"demo: {n}: done" for n in range(1, CHILDREN_TOLD + 1)]
+    assert lines[CHILDREN_TOLD + 1 :] == ["demo: no line for each folder after the first 500"]
 
 
 def test_a_broken_stream_silences_the_progress(clock: Clock) -> None:
@@ -108,3 +110,4 @@ def test_silence_tells_nothing() -> None:
     """demo: quiet has nothing to say."""
     Silence().tick()
     Silence().say("x")
+    Silence().give_back()

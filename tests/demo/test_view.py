@@ -7,16 +7,20 @@ import io
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
 from broodline.survey.board import Board, Node, State
-from broodline.survey.facts import Facts
-from broodline.survey.view import LiveView, clipped, outcome_lines, tree_lines
+from broodline.survey.facts import Facts, Noted
+from broodline.survey.view import LiveView, outcome_lines, tree_lines
+from broodline.survey.width import clipped, shortened, wrapped
 
 Shape = list[tuple[int, State]]
 shapes = st.lists(
-    st.tuples(st.integers(0, 400), st.sampled_from(["running", "done", "failed", "stopped"])),
+    st.tuples(
+        st.integers(0, 400), st.sampled_from(["running", "done", "unread", "failed", "stopped"])
+    ),
     max_size=120,
 )
 
@@ -42,7 +46,7 @@ def shown_nodes(board: Board, lines: list[Text]) -> list[Node]:
     found: list[Node] = []
     for line in lines:
         words = line.plain.lstrip("│├└─ ").split("  ")[0]
-        if words[:1] in "●✓✗■":
+        if words[:1] in "●✓!✗■":
             found.append(by_label[words[2:]])
     return found
 
@@ -146,7 +150,7 @@ def test_a_view_of_many_agents_fits_the_screen(height: int, colour: bool) -> Non
     with console.capture() as capture:
         console.print(LiveView(board, "demo: surveying [red]x[/red]"))
     text = capture.get()
-    assert text.count("\n") <= max(height - 1, 6)
+    assert text.count("\n") <= max(height - 1, 7)
     assert "[red]x[/red]" in text
     assert ("\x1b[36m" in text) == colour
 
@@ -156,7 +160,9 @@ def test_an_agent_tells_what_it_does() -> None:
     board = Board()
     root = board.started("root", None)
     child = board.started("child", "root")
-    assert root.note() == "waits for 1 of 1 children"
+    assert root.note() == "waits for its child"
+    assert child.note() == ""
+    child.label = "a"
     assert child.note() == "thinks"
     child.doing = "count, find"
     assert child.note() == "count, find"
@@ -164,9 +170,13 @@ def test_an_agent_tells_what_it_does() -> None:
     assert child.note() == "1 file, 1 line"
     board.ended("child", "done")
     board.ended("child", "failed")
+    root.label = "."
     assert (child.state, root.note(), root.ended) == ("done", "thinks", 1)
+    for number in range(1200):
+        board.started(str(number), "root")
+    assert root.note() == "waits for 1,200 of 1,201 children"
     board.ended("root", "stopped")
-    assert (root.note(), board.stopped, board.running) == ("stopped", 1, {})
+    assert (root.note(), board.stopped, len(board.running)) == ("stopped", 1, 1200)
 
 
 def test_a_clipped_line_says_so() -> None:
@@ -179,3 +189,63 @@ def test_nothing_is_drawn_before_there_is_an_agent() -> None:
     """demo: an empty board has no tree."""
     assert list(tree_lines(Board(), 10, 80)) == []
     assert list(outcome_lines(Board(), 10, 80)) == []
+
+
+def test_an_agent_without_a_prompt_yet_is_starting() -> None:
+    """demo: a child that was just made is shown as starting, not as a question mark."""
+    board = Board()
+    board.started("root", None).label = "."
+    board.started("child", "root")
+    assert [line.plain for line in tree_lines(board, 9, 80)][1] == "└─ ● starting"
+
+
+def test_a_folder_that_could_not_be_read_says_so() -> None:
+    """demo: an unreadable folder's agent is marked and tells the reason, not a count of zero."""
+    board = Board()
+    board.started("root", None).label = "."
+    node = board.started("child", "root")
+    node.folder, node.label = "a/locked", "locked"
+    facts = Facts(skipped={"permission denied": Noted.of([("a/locked", 0, "")])})
+    board.answered(node, facts)
+    board.ended("child", "unread")
+    assert [line.plain for line in outcome_lines(board, 9, 80)][1] == (
+        "└─ ! locked  permission denied"
+    )
+    node.folder = "a"
+    assert node.refusal() is None
+
+
+@pytest.mark.parametrize("width", [66, 80])
+def test_a_live_view_keeps_the_ends_of_its_lines(width: int) -> None:
+    """demo: the seconds, the sums and what an agent does stay in sight on a narrow terminal."""
+    board = board_of([(0, "running")] * 2563)
+    board.turns, board.calls, board.files, board.lines = 12_345, 123_456, 98_765, 12_345_678
+    board.nodes["0"].label = "a_very_long_name" * 9
+    console = Console(file=io.StringIO(), width=width, height=12, force_terminal=True)
+    with console.capture() as capture:
+        console.print(LiveView(board, f"demo: surveying {'/long' * 30}, the model is rules"))
+    lines = Text.from_ansi(capture.get()).plain.splitlines()
+    assert lines[0].endswith(", the model is rules")
+    assert lines[2].endswith("waits for 2,563 of 2,563 children")
+    assert any(line.startswith("… and 2,5") and line.endswith(" done)") for line in lines)
+    assert lines[-2] == "2,564 agents (2,564 running), 12,345 turns, 123,456 tool calls"
+    assert lines[-1].startswith("98,765 files, 12,345,678 lines, ")
+    assert lines[-1].endswith(" s")
+
+
+@given(st.text(), st.integers(0, 40), st.booleans())
+def test_a_shortened_text_keeps_both_ends(text: str, width: int, plain: bool) -> None:
+    """demo: what is too wide loses its middle; what fits is left alone."""
+    short = shortened(text, width, plain)
+    assert cell_len(short) <= width or short == text
+    if cell_len(text) > width:
+        assert cell_len(short) <= width
+
+
+def test_paths_keep_their_name_and_line() -> None:
+    """demo: a shortened path still tells the file and the line."""
+    assert shortened("src/some/folder/of/many/file.py:12", 20) == "src/so…ny/file.py:12"
+    assert shortened("src/some/folder/of/many/file.py:12", 20, True) == "src/s...y/file.py:12"
+    assert shortened("short", 20) == "short"
+    assert [*wrapped(["one", "two", "three", "x" * 30], 9)] == ["one two", "three", "xx…xxxxxx"]
+    assert [*wrapped([], 9)] == []

@@ -12,7 +12,8 @@ from typing import Literal, TypeAlias
 
 from .facts import Facts
 
-State: TypeAlias = Literal["running", "done", "failed", "stopped"]
+State: TypeAlias = Literal["running", "done", "unread", "failed", "stopped"]
+"""``unread``: it did its work, but its folder could not be read."""
 
 RECENT = 100
 """How many agents that ended last are kept at hand for a view."""
@@ -25,7 +26,8 @@ class Node:
     Attributes:
         id: The agent's id.
         parent: The agent that started it, or None for the root.
-        label: The last part of its folder's path.
+        folder: Its folder's path below the top, once it was told.
+        label: The last part of that path.
         state: What it does or how it ended.
         doing: While it runs: the tools it waits for, as text.
         facts: What it answered.
@@ -36,6 +38,7 @@ class Node:
 
     id: str
     parent: Node | None
+    folder: str | None = None
     label: str = ""
     state: State = "running"
     doing: str = ""
@@ -47,19 +50,32 @@ class Node:
     def note(self) -> str:
         """What it does or found, in a few words."""
         if self.facts is not None:
-            return found(self.facts)
+            return self.refusal() or found(self.facts)
         if self.state != "running":
             return self.state
         if working := len(self.children) - self.ended:
-            return f"waits for {working} of {len(self.children)} children"
-        return self.doing or "thinks"
+            if len(self.children) == 1:
+                return "waits for its child"
+            return f"waits for {working:,} of {len(self.children):,} children"
+        return self.doing or ("thinks" if self.label else "")
+
+    def refusal(self) -> str | None:
+        """Why its folder itself could not be read; None if it could, or while it is at work."""
+        if self.facts is not None:
+            for reason, noted in self.facts.skipped.items():
+                if any(path == self.folder for path, _line, _text in noted.first):
+                    return reason
+        return None
 
 
 def found(facts: Facts) -> str:
     """A folder's facts in a few words."""
-    files = "1 file" if facts.files == 1 else f"{facts.files:,} files"
-    lines = "1 line" if facts.lines == 1 else f"{facts.lines:,} lines"
-    return f"{files}, {lines}"
+    return f"{number_of(facts.files, 'file')}, {number_of(facts.lines, 'line')}"
+
+
+def number_of(count: int, noun: str, plural: str = "") -> str:
+    """A count with its noun: ``1 file``, ``2,313 files``."""
+    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
 
 
 class Board:
@@ -69,6 +85,7 @@ class Board:
         self.nodes: dict[str, Node] = {}
         self.running: dict[str, Node] = {}
         self.recent: deque[Node] = deque(maxlen=RECENT)
+        self.finished: list[Node] = []  # the root's children that were not stopped, as they ended
         self.root: Node | None = None
         self.turns = 0
         self.calls = 0
@@ -113,3 +130,5 @@ class Board:
         self.recent.append(node)
         if node.parent is not None:
             node.parent.ended += 1
+            if node.parent is self.root and state != "stopped":
+                self.finished.append(node)

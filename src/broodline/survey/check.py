@@ -1,9 +1,10 @@
-"""The shell command that checks each fact (GNU find, grep, coreutils)."""
+"""The shell commands that check the facts (GNU find, grep, coreutils)."""
 
 from __future__ import annotations
 
 import shlex
 import sys
+from dataclasses import dataclass
 
 from .folder import PASSED_OVER, Selection
 from .outline import MAX_SOURCE
@@ -29,39 +30,62 @@ print(functions, "functions,", bare, "without docstring;", broken, "files do not
 """
 
 
-def commands(root: str, selection: Selection) -> dict[str, str]:
-    """One command a fact, in the order of the report.
+@dataclass(frozen=True, slots=True)
+class Checks:
+    """Shell commands that tell the facts once more.
+
+    Attributes:
+        shared: Two functions of the shell that the commands call: F finds, T names text files.
+        commands: One short command for each fact, by its name.
+    """
+
+    shared: tuple[str, str]
+    commands: dict[str, str]
+
+    def whole(self) -> dict[str, str]:
+        """The commands with all they need, each to be run by itself."""
+        before = "\n".join(self.shared)
+        return {name: f"{before}\n{command}" for name, command in self.commands.items()}
+
+
+def checks_of(root: str, selection: Selection) -> Checks:
+    """The commands for one survey, in the order of the report.
 
     Args:
         root: Absolute path of the survey's top.
         selection: What the survey counted.
     """
     pruned = rf"\( -name '.*' -o -name {PASSED_OVER} \) -prune"
-    found = f"LC_ALL=C find {'-L' if selection.follow else '-H'} {shlex.quote(root)} -mindepth 1"
-    every = f"{found} {pruned} -o"
+    start = f"LC_ALL=C find {'-L' if selection.follow else '-H'} {shlex.quote(root)} -mindepth 1"
     named = f" -name {shlex.quote(selection.match)}" if selection.match is not None else ""
-    files = f"{every} -type f{named}"
-    text = rf"{files} -exec grep -aLZP '\0' {{}} +"
     count = "-printf . | wc -c"
-    python = rf"{files} -name '*.py' -exec grep -aLZP '\0' {{}} +"
-    outline = f"{python} | {shlex.quote(sys.executable)} -W ignore -c {shlex.quote(_OUTLINE)}"
-    return {
-        "folders": f"{every} -type d {count}",
-        "files": f"{files} {count}",
-        "text_files": f"{text} | tr -cd '\\0' | wc -c",
-        "not_text": rf"{files} -exec grep -alZP '\0' {{}} + | tr -cd '\0' | wc -c",
-        "python_files": f"{python} | tr -cd '\\0' | wc -c",
-        "lines": f"{text} | xargs -0r cat | wc -l",
-        "bytes": f"{text} | xargs -0r cat | wc -c",
-        "largest": (
-            f"{text} | xargs -0r stat -L --printf '%s %n\\0'"
-            " | LC_ALL=C sort -z -k1,1nr -k2 | head -z -n 1 | tr '\\0' '\\n'"
+    names = r"tr -cd '\0' | wc -c"
+    outline = f"T -name '*.py' | {shlex.quote(sys.executable)} -W ignore -c {shlex.quote(_OUTLINE)}"
+    return Checks(
+        (
+            f'F() {{ {start} {pruned} "$@"; }}',
+            rf"""T() {{ F -o -type f{named} "$@" -exec grep -aLZP '\0' {{}} +; }}""",
         ),
-        "functions": outline,
-        "undocumented": outline,
-        "unparsed": outline,
-        "marks": f"{text} | LC_ALL=C xargs -0r grep -ahwE '{'|'.join(MARK_WORDS)}' | wc -l",
-        "hidden": f"{found} {pruned} {count}",
-        "links": f"{every} -type l {count}",
-        "special": rf"{every} \( -type b -o -type c -o -type p -o -type s \) {count}",
-    }
+        {
+            "folders": f"F -o -type d {count}",
+            "files": f"F -o -type f{named} {count}",
+            "python_files": f"T -name '*.py' | {names}",
+            "text_files": f"T | {names}",
+            "lines": "T | xargs -0r cat | wc -l",
+            "bytes": "T | xargs -0r cat | wc -c",
+            "largest": (
+                r"T | xargs -0r stat -L --printf '%s %n\0'"
+                r" | LC_ALL=C sort -z -k1,1nr -k2 | head -z -n 1 | tr '\0' '\n'"
+            ),
+            "functions": outline,
+            "undocumented": outline,
+            "unparsed": outline,
+            "marks": f"T | LC_ALL=C xargs -0r grep -ahwE '{'|'.join(MARK_WORDS)}' | wc -l",
+            "not_text": rf"F -o -type f{named} -exec grep -alZP '\0' {{}} + | {names}",
+            "denied": rf"F -o \( -type d -o -type f{named} \) ! -readable {count}",
+            "loops": "F -o -false 2>&1 | grep -c 'File system loop'",
+            "hidden": f"F {count}",
+            "links": f"F -o -type l {count}",
+            "special": rf"F -o \( -type b -o -type c -o -type p -o -type s \) {count}",
+        },
+    )

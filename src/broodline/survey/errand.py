@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 import io
 import json
-import logging
 import os
 import signal
 import sys
 import warnings
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TextIO
 
@@ -72,10 +71,13 @@ class Errand:
         problem, code = ground_problem(self.order.root)
         if problem is not None:
             return self._refuse(problem, code)
-        with _calm():
+        with warnings.catch_warnings():
+            # The parser's are about the code surveyed.
+            warnings.simplefilter("ignore")
             report = asyncio.run(self._survey())
-        code = self._code(report)
-        return code if self._print(report) else READER_GONE
+        if report.status == "interrupted":
+            self._tell_interruption(report)
+        return self._code(report) if self._print(report) else READER_GONE
 
     async def _survey(self) -> Report:
         interruption = Interruption()
@@ -86,7 +88,7 @@ class Errand:
                 interruption.request(_CAUSES.get(number.name, number.name))
                 progress.say("demo: stopping all agents; once more ends it at once")
 
-            with caught(stop):
+            with caught(stop, progress.give_back):
                 return await survey(self.order, self.board, interruption, progress.tick)
 
     @contextmanager
@@ -106,17 +108,27 @@ class Errand:
             return BY_SIGNAL + (self._signal or signal.SIGINT)
         return OK if report.status == "ok" else FAILED
 
+    def _tell_interruption(self, report: Report) -> None:
+        """Who pressed Ctrl-C is to see what came of it, wherever the report goes."""
+        out: TextIO | None = sys.stdout
+        err: TextIO | None = sys.stderr
+        if out is not None and err is not None and not out.isatty() and not one_stream(out, err):
+            tell(report.summary())
+
     def _refuse(self, problem: str, code: int) -> int:
         report = Report(self.order.root, self.order.selection, "failed", None, problem=problem)
         if self.telling.as_json:
             self._print(report)
         else:
-            write(sys.stderr, f"demo: {shown(self.order.root)}: {problem}\n")
+            tell(f"demo: {shown(self.order.root)}: {problem}")
         return code
 
     def _print(self, report: Report) -> bool:
         if self.telling.as_json:
-            return write(sys.stdout, json.dumps(report.to_dict(), indent=2) + "\n")
+            return write(
+                sys.stdout,
+                json.dumps(report.to_dict(explain=self.telling.explain), indent=2) + "\n",
+            )
         target = Console(file=sys.stdout, highlight=False)
         sheet = Sheet.of(target)
         # Rendered aside, so that one write tells whether somebody still reads.
@@ -132,22 +144,12 @@ class Errand:
         return write(sys.stdout, capture.get())
 
 
-@contextmanager
-def _calm() -> Generator[None]:
-    """Keep apart what parsing other people's sources brings with it.
-
-    The parser's warnings are about the code surveyed. And it holds the interpreter
-    lock for as long as one file takes, which the runtime would report as a stall.
-    """
-    stalls = logging.getLogger("broodline.actors.watch")
-    level = stalls.level
-    stalls.setLevel(logging.ERROR)
+def one_stream(first: TextIO, second: TextIO) -> bool:
+    """Whether both write to the same place, as after ``2>&1``."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        stalls.setLevel(level)
+        return os.path.sameopenfile(first.fileno(), second.fileno())
+    except (OSError, ValueError):
+        return False
 
 
 def ground_problem(root: str) -> tuple[str | None, int]:
@@ -165,6 +167,15 @@ def ground_problem(root: str) -> tuple[str | None, int]:
         return f"the folder cannot be read: {reason_of(error)}", FAILED
 
 
+def tell(line: str) -> None:
+    """Write one line to stderr, if there is one that takes it."""
+    stream: TextIO | None = sys.stderr
+    with suppress(OSError):
+        if stream is not None:
+            stream.write(line + "\n")
+            stream.flush()
+
+
 def write(stream: TextIO | None, text: str) -> bool:
     """Write it all at once; False if the reader has gone away, quietly.
 
@@ -172,7 +183,8 @@ def write(stream: TextIO | None, text: str) -> bool:
         SystemExit: The stream takes no more for another reason, such as a full disk.
     """
     if stream is None:
-        return True
+        tell("demo: the report could not be written: the standard output is closed")
+        raise SystemExit(FAILED)
     try:
         stream.write(text)
         stream.flush()
@@ -181,6 +193,6 @@ def write(stream: TextIO | None, text: str) -> bool:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
         if isinstance(error, BrokenPipeError):
             return False
-        print(f"demo: the report could not be written: {reason_of(error)}", file=sys.stderr)
+        tell(f"demo: the report could not be written: {reason_of(error)}")
         raise SystemExit(FAILED) from error
     return True

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 NAMES_KEPT = 10
 
 Place: TypeAlias = tuple[str, int, str]
-"""Path as `shown`, line (0 for the whole file), and a detail (may be empty)."""
+"""Path as `shown`, line (0 for the whole file), and a text (a name or a reason; may be empty)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +39,18 @@ class Noted:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready; `from_dict` reads it back."""
-        return {"count": self.count, "first": [list(place) for place in self.first]}
+        first = [
+            {"path": path, "line": line or None, "text": text} for path, line, text in self.first
+        ]
+        return {"count": self.count, "first": first}
 
     @classmethod
     def from_dict(cls, document: Any) -> Noted:
         """Read what `to_dict` wrote; raises TypeError, KeyError or ValueError on anything else."""
-        first = [(str(path), int(line), str(detail)) for path, line, detail in document["first"]]
+        first = [
+            (str(place["path"]), int(place["line"] or 0), str(place["text"]))
+            for place in document["first"]
+        ]
         return cls(int(document["count"]), tuple(first))
 
 

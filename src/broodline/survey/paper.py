@@ -9,16 +9,21 @@ from rich.console import Console
 from rich.text import Text
 
 from .board import Board
-from .check import commands
+from .check import Checks, checks_of
+from .facts import Facts
 from .name import shown
-from .report import Report, rows
-from .view import clipped, outcome_lines
+from .report import Report, Row, rows
+from .view import outcome_lines
+from .width import clipped, wrapped
 
 TREE_LINES = 20
 """Most lines of the report that show agents."""
 
 ENDLESS = 100_000
 """Columns of what is not a terminal."""
+
+_WORDS = 24
+"""Columns that what belongs to a number needs beside it; with fewer it stands below."""
 
 _STYLES = {"ok": "bold green", "failed": "bold red", "interrupted": "bold yellow"}
 
@@ -52,10 +57,10 @@ def paper(report: Report, board: Board, sheet: Sheet, *, explain: bool) -> Itera
         yield Text("")
         yield from outcome_lines(board, TREE_LINES, sheet.width, sheet.ascii_only)
         yield Text("")
-        yield from _facts(report, sheet, explain)
+        checks = checks_of(report.root, report.selection) if explain else None
+        yield from _facts(report.facts, sheet, checks)
         yield Text("")
-    if report.facts is not None and not explain:
-        yield Text("One shell command checks each number: add --explain to see them.", "dim")
+        yield from _notes(report, sheet, explain)
     yield Text(report.summary(), _STYLES[report.status])
 
 
@@ -67,19 +72,52 @@ def _head(report: Report, sheet: Sheet) -> Iterator[Text]:
         title.append(", links followed")
     yield title
     model = "The model of these agents is rules: plain Python functions, no key, no network."
-    yield clipped(Text(model), sheet.width)
+    yield from map(Text, wrapped(model.split(), sheet.width))
 
 
-def _facts(report: Report, sheet: Sheet, explain: bool) -> Iterator[Text]:
-    assert report.facts is not None
-    commands_ = commands(report.root, report.selection) if explain else {}
-    told: set[str] = set()
-    for row in rows(report.facts):
-        line = Text.assemble((f"{row.title:<14}", "bold"), f"{row.number:>13,}")
-        if row.detail:
-            line.append(f"  {row.detail}", "dim")
+def _facts(facts: Facts, sheet: Sheet, checks: Checks | None) -> Iterator[Text]:
+    if checks is not None:
+        yield from _commands(*checks.shared)
+    told: dict[str, str] = {}
+    for row in rows(facts):
+        yield from _row(row, sheet)
+        if checks is None:
+            continue
+        if not row.checks:
+            yield Text("    # no command: it was so when the survey came by", "dim")
+        for command in (checks.commands[check] for check in row.checks):
+            if command in told:
+                yield Text(f"    # the command of {told[command]!r} says this, too", "dim")
+            else:
+                told[command] = row.title
+                yield from _commands(command)
+
+
+def _row(row: Row, sheet: Sheet) -> Iterator[Text]:
+    """The number and what belongs to it, on as many lines as that takes."""
+    start = Text.assemble((f"{row.title:<14}", "bold"), f"{row.number:>13,}")
+    indent = start.cell_len + 2
+    narrow = sheet.width < indent + _WORDS
+    if narrow:
+        indent = 4
+    lines = [
+        Text(line, "dim") for line in wrapped(row.words, sheet.width - indent, sheet.ascii_only)
+    ]
+    if lines and not narrow:
+        start.append("  ").append_text(lines.pop(0))
+    for line in (start, *(Text(" " * indent).append_text(line) for line in lines)):
         yield clipped(line, sheet.width, sheet.ascii_only)
-        for command in (commands_[check] for check in row.checks if commands_):
-            if command not in told:
-                told.add(command)
-                yield Text(f"    $ {command}", "cyan")
+
+
+def _commands(*commands: str) -> Iterator[Text]:
+    for command in commands:
+        yield Text(f"    $ {command}", "cyan")
+
+
+def _notes(report: Report, sheet: Sheet, explain: bool) -> Iterator[Text]:
+    assert report.facts is not None
+    if report.selection.match is not None and not report.facts.files:
+        yield Text(f"no file is named like '{shown(report.selection.match)}'", "yellow")
+    if not explain:
+        hint = "Add --explain for the shell commands that check these numbers."
+        yield from (Text(line, "dim") for line in wrapped(hint.split(), sheet.width))

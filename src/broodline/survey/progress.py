@@ -10,10 +10,10 @@ from typing import Protocol, TextIO
 from rich.console import Console
 from rich.live import Live
 
-from .board import Board
-from .view import LiveView, sums
+from .board import Board, Node
+from .view import LiveView, counts, work
 
-CHILDREN_TOLD = 20
+CHILDREN_TOLD = 500
 """How many folders directly below the top get a line of their own when they are done."""
 
 EVERY = 2.0
@@ -31,6 +31,10 @@ class Progress(Protocol):
         """Tell the person one line."""
         ...
 
+    def give_back(self) -> None:
+        """Leave the terminal as it was: the process is about to end."""
+        ...
+
 
 class Silence:
     """Tells nothing."""
@@ -41,9 +45,12 @@ class Silence:
     def say(self, line: str) -> None:
         """Keep it."""
 
+    def give_back(self) -> None:
+        """There is nothing to give back."""
+
 
 class PlainProgress:
-    """Lines for a log: the start, the first folders that are done, the sums now and then.
+    """Lines for a log: the start, each folder of the top that is done, the sums now and then.
 
     A stream that breaks (a closed pipe) silences it; the survey goes on.
     """
@@ -52,7 +59,8 @@ class PlainProgress:
         self._board = board
         self._title = title
         self._stream: TextIO | None = stream
-        self._told: set[str] = set()
+        self._told = 0
+        self._read = 0
         self._due = time.monotonic() + EVERY
 
     def tick(self) -> None:
@@ -60,15 +68,19 @@ class PlainProgress:
         if self._title:
             self.say(self._title)
             self._title = ""
-        root = self._board.root
-        if root is not None and len(self._told) < CHILDREN_TOLD:
-            for node in root.children[: 2 * CHILDREN_TOLD]:
-                if node.state != "running" and node.id not in self._told:
-                    self._told.add(node.id)
-                    self.say(f"demo: {node.label}: {node.note()}")
+        for node in self._board.finished[self._read :]:
+            self._folder(node)
+        self._read = len(self._board.finished)
         if time.monotonic() >= self._due:
             self._due = time.monotonic() + EVERY
-            self.say(f"demo: {sums(self._board)}")
+            self.say(f"demo: {work(self._board)}; {counts(self._board)}")
+
+    def _folder(self, node: Node) -> None:
+        self._told += 1
+        if self._told <= CHILDREN_TOLD:
+            self.say(f"demo: {node.label}: {node.note()}")
+        elif self._told == CHILDREN_TOLD + 1:
+            self.say(f"demo: no line for each folder after the first {CHILDREN_TOLD}")
 
     def say(self, line: str) -> None:
         """Write one line at once."""
@@ -79,6 +91,9 @@ class PlainProgress:
             self._stream.flush()
         except (OSError, ValueError):
             self._stream = None
+
+    def give_back(self) -> None:
+        """There is nothing to give back."""
 
 
 class LiveProgress:
@@ -94,6 +109,10 @@ class LiveProgress:
     def say(self, line: str) -> None:
         """Write one line above the tree."""
         self._live.console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+    def give_back(self) -> None:
+        """Wipe the tree and show the cursor again."""
+        self._live.stop()
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""The report of a survey: lines for people, one document for programs."""
+"""The report of a survey: lines for people, one document for programs (docs/demo.md)."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from .check import commands
+from .board import number_of
+from .check import checks_of
 from .facts import Facts, Noted, Place, wire_name
-from .folder import Selection
+from .folder import LOOP, Selection
 from .name import shown
 from .passage import NOT_TEXT
 
@@ -22,19 +23,32 @@ _NOTES = {
     "unparsed": "do not parse",
 }
 _PASSED_OVER = {
-    "hidden": "names with a leading dot, or __pycache__",
-    "links": "links",
-    "special": "pipes, sockets or devices",
+    "hidden": (
+        "name with a leading dot, or __pycache__",
+        "names with a leading dot, or __pycache__",
+    ),
+    "links": ("link", "links"),
+    "special": ("pipe, socket or device", "pipes, sockets or devices"),
 }
+_SKIPPED = {NOT_TEXT: "not_text", "permission denied": "denied", LOOP: "loops"}
+"""The commands that find again what was skipped for a reason. Other reasons, such as a file
+that vanished meanwhile, leave nothing to find."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of the report; `checks` names the commands in `check.commands` that say the same."""
+    """One fact of the report.
+
+    Attributes:
+        title: What was counted.
+        number: How many.
+        words: What belongs to it, in parts to be joined by blanks; none is to be broken.
+        checks: The names of the commands in `check.Checks` that say the same.
+    """
 
     title: str
     number: int
-    detail: str
+    words: tuple[str, ...]
     checks: tuple[str, ...]
 
 
@@ -74,13 +88,14 @@ class Report:
         if self.status == "ok":
             return f"{sums}, ok"
         if self.status == "interrupted":
-            left = f"{self.left} are left" if self.left else "none is left"
-            return f"{sums}, interrupted: {self.problem}; stopped {self.stopped} agents, {left}"
+            stopped = number_of(self.stopped, "agent")
+            left = f"{self.left or 'none'} {'is' if self.left < 2 else 'are'} left"
+            return f"{sums}, interrupted: {self.problem}; stopped {stopped}, {left}"
         return f"{sums}, failed: {self.problem}"
 
-    def to_dict(self) -> dict[str, Any]:
-        """The document of ``--json``."""
-        return {
+    def to_dict(self, *, explain: bool = False) -> dict[str, Any]:
+        """The document of ``--json``; with `explain`, the commands that check the facts, too."""
+        document: dict[str, Any] = {
             "status": self.status,
             "problem": self.problem,
             "path": shown(self.root),
@@ -94,45 +109,50 @@ class Report:
             "left": self.left,
             "seconds": round(self.seconds, 3),
             "facts": self.facts and self.facts.to_dict(),
-            "checks": {
-                wire_name(name): os.fsencode(command).decode("utf-8", "backslashreplace")
-                for name, command in commands(self.root, self.selection).items()
-            },
         }
+        if explain:
+            document["checks"] = {
+                wire_name(name): os.fsencode(command).decode("utf-8", "backslashreplace")
+                for name, command in checks_of(self.root, self.selection).whole().items()
+            }
+        return document
 
 
 def rows(facts: Facts) -> Iterator[Row]:
-    """The facts as rows: the title, the number, what belongs to it, and the name of its check."""
+    """The facts as rows, in the order of the report."""
     other = facts.text_files - facts.python_files
-    yield Row("folders", facts.folders, "", ("folders",))
-    kinds = f"{facts.python_files:,} Python, {other:,} other text"
+    yield Row("folders", facts.folders, (), ("folders",))
+    kinds = (f"{facts.python_files:,} Python,", f"{other:,} other text")
     yield Row("files", facts.files, kinds, ("files", "python_files", "text_files"))
-    yield Row("lines", facts.lines, f"{facts.bytes:,} bytes", ("lines", "bytes"))
+    size = (f"{number_of(facts.bytes, 'byte')};", "lines as wc -l counts them")
+    yield Row("lines", facts.lines, size, ("lines", "bytes"))
     if (largest := facts.largest) is not None:
-        where = f"bytes: {largest.path}, {largest.lines:,} lines"
+        unit = "byte:" if largest.bytes == 1 else "bytes:"
+        where = (unit, f"{largest.path},", number_of(largest.lines, "line"))
         yield Row("largest file", largest.bytes, where, ("largest",))
-    yield Row("functions", facts.functions, "", ("functions",))
+    yield Row("functions", facts.functions, (), ("functions",))
     for check, title in _NOTES.items():
         noted: Noted = getattr(facts, check)
         if noted.count or check != "unparsed":
             yield Row(title, noted.count, named(noted), (check,))
     for reason in sorted(facts.skipped):
         noted = facts.skipped[reason]
-        checks = ("not_text",) if reason == NOT_TEXT else ()
-        yield Row("skipped", noted.count, f"{reason}: {named(noted)}", checks)
-    for check, what in _PASSED_OVER.items():
+        checks = (_SKIPPED[reason],) if reason in _SKIPPED else ()
+        yield Row("skipped", noted.count, (f"{reason}:", *named(noted)), checks)
+    for check, (one, several) in _PASSED_OVER.items():
         if count := getattr(facts, check):
-            yield Row("passed over", count, what, (check,))
+            yield Row("passed over", count, (one if count == 1 else several,), (check,))
 
 
-def named(noted: Noted) -> str:
-    """The first names of a note, and how many more there are."""
-    names = ", ".join(map(_place, noted.first[:_NAMES]))
-    more = noted.count - min(len(noted.first), _NAMES)
-    return f"{names} and {more:,} more" if more > 0 else names
+def named(noted: Noted) -> tuple[str, ...]:
+    """The first places of a note, and how many more there are."""
+    places = [_place(place) for place in noted.first[:_NAMES]]
+    more = noted.count - len(places)
+    words = [f"{place}," for place in places[:-1]] + places[-1:]
+    return (*words, f"and {more:,} more") if more > 0 else tuple(words)
 
 
 def _place(place: Place) -> str:
-    path, line, detail = place
+    path, line, text = place
     where = f"{path or '.'}:{line}" if line else path or "."
-    return f"{where} {detail}" if detail else where
+    return f"{where} {text}" if text else where

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ..actors.fold import select_output
 from ..actors.handle import AgentHandle
-from ..actors.memory_store import MemoryStore, Record
+from ..actors.memory_store import MemoryStore
 from ..actors.models import RuleModel
 from ..messages.content import text_of
 from ..messages.errors import BroodlineError
@@ -30,6 +30,10 @@ TICK = 0.1
 
 ANSWER_LIMIT = 4 << 20
 """Most bytes of an answer: it holds a few dozen paths, each of which may have some thousand."""
+
+LONGEST_HOLD = 60.0
+"""Seconds the loop may be held before it is logged: the parser keeps the interpreter's lock to
+itself for as long as one of the files surveyed takes, which is no news."""
 
 PATIENCE = 5.0
 """Seconds that work in progress may take to stop."""
@@ -54,16 +58,6 @@ class Order:
     jobs: int = 8
     pace: float = 0.0
     page: int = PAGE
-
-
-class PassingStore(MemoryStore):
-    """Keeps a session only as long as its agent lives: a survey may take many thousands."""
-
-    def let_go(self, record: Record, fence: int) -> None:
-        """End a holder's lease and forget the session."""
-        super().let_go(record, fence)
-        if not record.held:
-            self._records.pop(record.header.id, None)
 
 
 class Interruption:
@@ -132,6 +126,7 @@ async def _run(
             finished = await _finished(root, interruption, tick)
             outcome = _answer(root) if finished else (None, None)
             await root.dispose()
+            tick()
     return outcome
 
 
@@ -145,12 +140,13 @@ def _runtime(order: Order, ground: Ground) -> Runtime:
             SubagentTool(max_depth=order.depth, result_limit=ANSWER_LIMIT),
         ],
         persona=PERSONA,
-        store=PassingStore(),
+        store=MemoryStore(keep_ended=False),
         tool_parallelism=order.jobs,
         max_steps=None,
         max_response_chars=None,
         request_timeout=None,
         dispose_timeout=PATIENCE,
+        stall_threshold=LONGEST_HOLD,
     )
 
 
@@ -197,5 +193,7 @@ def problem_of(facts: Facts) -> str | None:
     if facts.failed.count:
         path, _line, detail = facts.failed.first[0]
         where = path or "the folder itself"
-        return f"{facts.failed.count} folders were not surveyed, {where} first: {detail}"
+        if facts.failed.count == 1:
+            return f"1 folder was not surveyed, {where}: {detail}"
+        return f"{facts.failed.count:,} folders were not surveyed, {where} first: {detail}"
     return None

@@ -6,20 +6,26 @@ import time
 from collections.abc import Iterator
 from itertools import islice
 
+from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
-from .board import Board, Node, State
+from .board import Board, Node, State, number_of
+from .width import clipped, shortened
 
 _MARKS: dict[State, tuple[str, str, str]] = {
     "running": ("●", "*", "cyan"),
     "done": ("✓", "+", "green"),
-    "failed": ("✗", "!", "red"),
+    "unread": ("!", "!", "yellow"),
+    "failed": ("✗", "x", "red"),
     "stopped": ("■", "#", "yellow"),
 }
 _GUIDES = {False: ("├─ ", "└─ ", "│  ", "   "), True: ("|- ", "`- ", "|  ", "   ")}
-_RESERVED = 5
+_RESERVED = 6
 """Lines of a live view that are not the tree: title, sums, blank lines, the cursor's."""
+
+_NAME = 12
+"""Columns that a label gets even when what stands behind it is cut."""
 
 _NARROW = 40
 """Columns below which a line of the tree holds the label only."""
@@ -37,12 +43,13 @@ class LiveView:
         height = options.height or console.height
         width = options.max_width
         plain = options.ascii_only
-        yield clipped(Text(self.title, "bold"), width, plain)
+        yield clipped(Text(shortened(self.title, width, plain), "bold"), width, plain)
         yield Text("")
         yield from tree_lines(self.board, max(height - _RESERVED, 1), width, plain)
         yield Text("")
-        seconds = f", {time.monotonic() - self._start:.1f} s"
-        yield clipped(sums(self.board).append(seconds), width, plain)
+        seconds = time.monotonic() - self._start
+        yield clipped(Text(work(self.board)), width, plain)
+        yield clipped(Text(f"{counts(self.board)}, {seconds:.1f} s"), width, plain)
 
 
 def tree_lines(board: Board, most: int, width: int, plain: bool = False) -> Iterator[Text]:
@@ -76,21 +83,16 @@ def outcome_lines(board: Board, most: int, width: int, plain: bool = False) -> I
         yield clipped(Text(f"… and {left:,} more", "dim"), width, plain)
 
 
-def sums(board: Board) -> Text:
-    """One line: agents, turns, tool calls, and what was counted so far."""
-    return Text(
-        f"{board.agents:,} agents ({len(board.running):,} running), {board.turns:,} turns, "
-        f"{board.calls:,} tool calls; {board.files:,} files, {board.lines:,} lines"
-    )
+def work(board: Board) -> str:
+    """Agents, turns and tool calls so far."""
+    agents = f"{number_of(board.agents, 'agent')} ({len(board.running):,} running)"
+    turns, calls = number_of(board.turns, "turn"), number_of(board.calls, "tool call")
+    return f"{agents}, {turns}, {calls}"
 
 
-def clipped(text: Text, width: int, plain: bool = False) -> Text:
-    """Cut a line to `width` columns; it never wraps."""
-    if plain:
-        text = Text(text.plain.replace("…", "...").encode("ascii", "replace").decode(), text.style)
-    text.no_wrap = True
-    text.truncate(max(width, 1), overflow="crop" if plain else "ellipsis")
-    return text
+def counts(board: Board) -> str:
+    """Files and lines so far."""
+    return f"{number_of(board.files, 'file')}, {number_of(board.lines, 'line')}"
 
 
 def _choose(board: Board, most: int) -> dict[Node, None]:
@@ -137,9 +139,15 @@ def _walk(root: Node, chosen: dict[Node, None], plain: bool) -> Iterator[tuple[N
 
 def _line(node: Node, guides: str, width: int, plain: bool) -> Text:
     mark, ascii_mark, colour = _MARKS[node.state]
+    note = node.note() if width >= _NARROW else ""
+    behind = f"  {note}" if note else ""
+    room = width - cell_len(guides) - 2 - cell_len(behind)
+    label = shortened(node.label, max(room, _NAME), plain) if node.label else "starting"
     text = Text.assemble(
-        (guides, "dim"), (ascii_mark if plain else mark, colour), " ", (node.label or "?", "bold")
+        (guides, "dim"),
+        (ascii_mark if plain else mark, colour),
+        " ",
+        (label, "bold" if node.label else "dim"),
+        (behind, "dim" if node.state == "done" else colour),
     )
-    if width >= _NARROW and (note := node.note()):
-        text.append("  ").append(note, "dim" if node.state == "done" else colour)
     return clipped(text, width, plain)

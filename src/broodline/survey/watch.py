@@ -54,7 +54,9 @@ def watch(runtime: Runtime, board: Board) -> Registration:
 def _end_of(node: Node) -> State:
     if node.facts is None:
         return "failed" if node.doing == FAILED else "stopped"
-    return "failed" if node.facts.failed.count else "done"
+    if node.facts.failed.count:
+        return "failed"
+    return "done" if node.refusal() is None else "unread"
 
 
 class _Follower:
@@ -76,7 +78,8 @@ class _Follower:
     def asked(self, logged: UserMessageLogged) -> None:
         """The prompt names the folder."""
         task = Task.read(text_of(logged.message.content))
-        if task is not None and not self.node.label:
+        if task is not None and self.node.folder is None:
+            self.node.folder = task.folder
             self.node.label = task.folder.rpartition("/")[2] or TOP
 
     def turn(self, _start: TurnStart) -> None:
