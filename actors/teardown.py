@@ -67,9 +67,22 @@ async def end(agent: Agent) -> None:
 async def _finish(agent: Agent) -> None:
     try:
         await _quiesce(agent)
-        await agent.scope.dispose()
+        await _release(agent)
     finally:
         leave(agent)
+
+
+async def _release(agent: Agent) -> None:
+    # Twice the deadline: children in the scope have the first half for their own work.
+    deadline = 2 * agent.runtime.settings.dispose_timeout
+    try:
+        async with asyncio.timeout(deadline):
+            await agent.scope.dispose()
+    except TimeoutError:
+        stuck = TimeoutError(
+            f"a clean-up of agent {agent.id} did not end within {deadline:g} s and was left behind"
+        )
+        raise ExceptionGroup(f"agent {agent.id} is gone, but not all it held", [stuck]) from None
 
 
 async def _quiesce(agent: Agent) -> None:

@@ -441,3 +441,18 @@ async def test_registry_queries(open_host: Any) -> None:
     assert list(host.agents.roots()) == agents
     assert host.agents.get("a") is agents[1]
     assert not host.agents.is_owned_by("a", agents[0])
+
+
+async def test_a_cleanup_that_hangs_does_not_keep_the_agent(open_host: Any) -> None:
+    """DESIGN 4: a clean-up past the deadline is left behind with an outcome; the agent is gone."""
+    host = await open_host(dispose_timeout=0.01)
+    handle = await host.agents.create(id="a")
+    gate = asyncio.Event()
+    handle.agent.scope.add_cleanup(gate.wait)
+    with pytest.raises(ExceptionGroup) as failed:
+        await handle.dispose()
+    gate.set()
+    await handle.agent.scope.dispose()
+    assert [type(error) for error in failed.value.exceptions] == [TimeoutError]
+    assert host.agents.get("a") is None
+    assert host.sessions.get("a") is None
