@@ -6,6 +6,7 @@ import logging
 from collections.abc import Iterable
 from importlib.metadata import EntryPoint, entry_points
 
+from ..actors.stray import is_stray
 from .contract import SubagentProvider
 
 GROUP = "broodline.providers"
@@ -34,7 +35,9 @@ def _make(entry: EntryPoint) -> SubagentProvider | None:
         provider = entry.load()()
         if not isinstance(provider, SubagentProvider):
             raise TypeError(f"{type(provider).__name__} is not a SubagentProvider")
-    except Exception:
+    except BaseException as error:
+        if not is_stray(error, None):
+            raise
         _logger.exception(
             "provider entry point %r (%s) is broken and was passed over", entry.name, entry.value
         )

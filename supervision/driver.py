@@ -33,9 +33,9 @@ class Child(Protocol):
         """Start the work: called at most once, after ``subagent/start``.
 
         Args:
-            done: To be called on the loop when the child is through: with a result,
-                also for failures of the child, or with an exception for a fault that
-                has no stop reason.
+            done: To be called when the child is through, from any thread: with a
+                result, also for failures of the child, or with an exception for a fault
+                that has no stop reason. Anything else is such a fault.
         """
         ...
 
@@ -47,7 +47,8 @@ class Child(Protocol):
         """Stop what runs and free everything the child holds: called once, also before `begin`.
 
         By its end `done` has been called if `begin` was; if not, the run is settled
-        as aborted. What it raises is the outcome of `SubagentRun.dispose`.
+        as aborted. What it raises is the outcome of `SubagentRun.dispose`. A child that
+        is no agent and not free after ``dispose_timeout`` is left to itself.
 
         Returns:
             None when everything is free, else what to await for it.

@@ -10,7 +10,6 @@ from collections.abc import Awaitable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ..actors.handle import agent_of
 from ..actors.registration import Registration
 from ..actors.reply import Reply
 from ..actors.stray import as_exception
@@ -130,8 +129,9 @@ class SubagentService:
         """Start a one-shot child through a provider. Any thread.
 
         The first failing check decides, and then nothing was made: the request's
-        signal, an open runtime, a live parent, the provider, the capabilities, the
-        depth, the prompt and the label, the provider's own refusal, the creation.
+        kind and its signal's, a signal that has fired, an open runtime, a live parent that
+        is not about to end, the provider, the capabilities, the ceiling, the schema, the
+        depth, the other fields, the provider's own refusal, the creation.
 
         Args:
             name: The provider's name.
@@ -146,6 +146,7 @@ class SubagentService:
             BaseException: Through the reply: the signal's cause.
             SubagentError: ``CONTINUATION_UNAVAILABLE`` in a closed runtime, ``UNAUTHORIZED``
                 without a live parent, ``NO_PROVIDER``, ``UNSUPPORTED_CAPABILITY``.
+            UnsupportedSchemaError: If the schema is outside the subset.
             SubagentDepthError: If the child would sit deeper than ``max_depth``.
             ConfigurationError: If a field is malformed or the child cannot be set up.
         """
@@ -160,7 +161,7 @@ class SubagentService:
 
     def catalog(self, parent: Agent | AgentHandle) -> tuple[CatalogEntry, ...]:
         """The direct children in `parent`'s own log, oldest first. Loop only."""
-        agent = agent_of(parent)
+        agent = parent_of(parent)
         brood = self._broods.get(agent.id)
         if brood is not None and brood.parent is agent:
             return brood.catalog()

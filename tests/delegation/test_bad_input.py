@@ -314,3 +314,11 @@ async def test_no_driver(open_runtime: Any) -> None:
         runtime.subagents.register_driver("spec", object())
     with pytest.raises(ConfigurationError):
         runtime.subagents.register_driver(dict, object())
+
+
+async def test_catalog_of_no_agent(open_runtime: Any) -> None:
+    """DESIGN 5 catalogue: it is asked for by an agent or a handle; an id is refused, saying so."""
+    runtime = await open_runtime()
+    root = await runtime.agents.create()
+    with pytest.raises(ConfigurationError, match="parent"):
+        runtime.subagents.catalog(root.id)

@@ -297,3 +297,29 @@ async def test_failed_child_leaves_no_registration(open_runtime: Any) -> None:
     run = await runtime.subagents.start("spawn", SubagentRequest("p", root, persona="P"))
     assert (await run.result).ok
     await run.dispose()
+
+
+async def test_own_tools_are_exempt(open_runtime: Any) -> None:
+    """service CP-5, providers 5 (4): what is in the child's own scope no filter hides from it."""
+    model = ScriptedModel(each=[text("ok")])
+    runtime = await open_runtime(model, tools=[look])
+    root = await runtime.agents.create()
+
+    def equip(notice: Any) -> None:
+        runtime.tools.register(touch, scope=notice.agent.scope)
+
+    observe(runtime, "agent/created", equip)
+    request = SubagentRequest("p", root, tool_filter=ToolFilter(allow=()))
+    assert names(await asked(runtime, model, request)) == ["touch"]
+
+
+async def test_filter_of_a_grandchild(open_runtime: Any) -> None:
+    """DESIGN 4 rights: what a child may not see, its own child sees, unless it is filtered too."""
+    model = ScriptedModel(each=[text("ok")])
+    runtime = await open_runtime(model, tools=[look, touch])
+    root = await runtime.agents.create()
+    request = SubagentRequest("p", root, tool_filter=ToolFilter(allow=("look",)))
+    child = await runtime.subagents.start("spawn", request)
+    await child.result
+    seen = await asked(runtime, model, SubagentRequest("p", child.local_agent))
+    assert names(seen) == ["look", "touch"]

@@ -36,6 +36,7 @@ def test_discovers_in_order_of_names() -> None:
         "broodline.providers.spawn:Missing",
         "builtins:dict",
         "builtins:int.from_bytes",
+        "sys:exit",
     ],
 )
 def test_broken_ones_are_passed_over(value: str, caplog: pytest.LogCaptureFixture) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import threading
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 
 from broodline.messages.errors import ConfigurationError, SubagentError
-from broodline.providers.contract import SubagentRequest
+from broodline.providers.contract import InProcessSpec, SubagentRequest
 from broodline.providers.spawn import SpawnProvider
 from broodline.supervision.runtime import Runtime
 from broodline.supervision.tool import SubagentTool
@@ -177,3 +178,40 @@ def test_one_name_from_many_threads(stub: Any) -> None:
         for thread in threads:
             thread.join()
         assert refused == ["DUPLICATE_PROVIDER"] * 7
+
+
+async def test_registrations_are_apart(open_runtime: Any, stub: Any, ledger: Any) -> None:
+    """service PR-2, PR-3: a registration takes back its own provider once, never a later one."""
+    runtime = await open_runtime()
+    told = ledger(runtime, "subagent/provider-removed")
+    first = runtime.subagents.register(stub())
+    first.dispose()
+    later = stub()
+    runtime.subagents.register(later)
+    first.dispose()
+    assert runtime.subagents.get("stub") is later
+    assert told.said == [("subagent/provider-removed", "stub")]
+
+
+async def test_replaced_while_it_prepares(open_runtime: Any, stub: Any) -> None:
+    """service PR-7, section 6: a start goes on with the provider it was admitted with."""
+    asked, gate = asyncio.Event(), asyncio.Event()
+
+    async def slow(_request: Any) -> object:
+        asked.set()
+        await gate.wait()
+        return InProcessSpec()
+
+    runtime = await open_runtime()
+    root = await runtime.agents.create()
+    registration = runtime.subagents.register(stub(slow))
+    reply = runtime.subagents.start("stub", SubagentRequest("p", root))
+    await asked.wait()
+    registration.dispose()
+    other = stub()
+    runtime.subagents.register(other)
+    gate.set()
+    run = await reply
+    assert (await run.result).ok
+    assert run.provider == "stub"
+    assert other.requests == []

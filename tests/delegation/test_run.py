@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from broodline.actors.cancellation import CancellationToken
 from broodline.actors.models import ScriptedModel, blocks, call, fail, max_tokens, text
 from broodline.actors.notice import Enter, Reject
 from broodline.actors.sessions import SessionRegistry
@@ -442,3 +443,41 @@ async def test_a_child_ended_by_somebody_else(open_runtime: Any) -> None:
     assert (await run.result).stop_reason == "aborted"
     await run.dispose()
     assert runtime.subagents.catalog(root) == ()
+
+
+async def test_streamed_text_only(open_runtime: Any) -> None:
+    """service LC-26, OS-16: without any message the streamed pieces, joined, are the output."""
+    runtime = await open_runtime(ScriptedModel(each=[fail("BAD", "broke off", after="half an ")]))
+    root = await runtime.agents.create()
+    run = await runtime.subagents.start("spawn", SubagentRequest("p", root))
+    result = await run.result
+    assert result.stop_reason == "error"
+    assert result.output == (Text("half an "),)
+
+
+async def test_message_beats_later_stream(open_runtime: Any) -> None:
+    """service LC-25: a message said before wins over text that only streamed behind it."""
+    model = ScriptedModel(each=[text("whole"), fail("BAD", "broke off", after="half")])
+    runtime = await open_runtime(model)
+    root = await runtime.agents.create()
+    asked: list[Any] = []
+
+    def ask_again(notice: Any) -> None:
+        if not asked:
+            asked.append(notice.agent.followup("and now?"))
+
+    observe(runtime, "agent/inbox/dequeue", ask_again)
+    run = await runtime.subagents.start("spawn", SubagentRequest("p", root))
+    result = await run.result
+    assert (result.stop_reason, result.text) == ("error", "whole")
+
+
+async def test_claimed_then_cancelled_before_a_step(open_runtime: Any) -> None:
+    """service LC-17, OS-15: a turn that claimed its prompt and was cancelled counts as aborted."""
+    runtime = await open_runtime()
+    root = await runtime.agents.create()
+    signal = CancellationToken()
+    runtime.hooks.intercept("agent/pre-step", lambda _step: signal.cancel("late") and None)
+    run = await runtime.subagents.start("spawn", SubagentRequest("p", root, signal=signal))
+    result = await run.result
+    assert (result.stop_reason, result.output) == ("aborted", ())
