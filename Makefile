@@ -36,7 +36,7 @@ test: hello $(VENV)/equipped ## set up .venv; linter, format, two type checkers,
 	@trap 'exit 130' INT; failed=; rm -f .cache/passed; \
 	for gate in $(GATES); do \
 		$(MAKE) --no-print-directory $$gate || failed="$$failed $$gate"; done; \
-	passed=$$(cat .cache/passed 2>/dev/null || echo 0); \
+	passed=$$(cat .cache/passed 2>/dev/null || true); passed=$${passed:-0}; \
 	if [ -n "$$failed" ]; then \
 		echo "make test: FAILED:$$failed; $$passed tests passed; one gate alone: make NAME" >&2; exit 1; fi; \
 	echo "make test: $$passed passed; lint, format, mypy, pyright and layers are clean"

@@ -34,6 +34,23 @@ def test_a_failure_stands_in_front_of_what_comes_after_it(pytester: pytest.Pytes
     assert "not put away" in before
 
 
+HANGING = """
+import asyncio
+
+async def test_for_ever():
+    await asyncio.get_running_loop().create_future()
+"""
+
+
+def test_a_test_that_hangs_is_named(pytester: pytest.Pytester) -> None:
+    """The time limit ends pytest, as nothing else would, and tells which test it was."""
+    pytester.makepyfile(HANGING)
+    limits = ("-o", "asyncio_mode=auto", "--timeout=0.5", "--timeout-method=thread")
+    done = pytester.runpytest_subprocess("-q", "-p", "broodline.testing.early", *limits)
+    assert done.ret != 0
+    assert "::test_for_ever" in done.stdout.str() + done.stderr.str()
+
+
 def test_where_nothing_fails_nothing_is_said(pytester: pytest.Pytester) -> None:
     """With the plugin a run of good tests looks as it does without."""
     pytester.makepyfile("def test_fine(): pass")

@@ -109,6 +109,14 @@ def test_a_gate_that_fails_hides_no_other(tmp_path: Path) -> None:
     assert told.startswith("make test: FAILED: lint format pyright tests; 16 tests passed")
 
 
+def test_tests_that_were_cut_off_count_as_none(tmp_path: Path) -> None:
+    """When a test hangs pytest is ended without a closing line: `make test` fails all the same."""
+    equip(tmp_path, coverage="echo '....'; exit 1")
+    done = make(tmp_path, "test")
+    assert done.returncode != 0
+    assert "make test: FAILED: tests; 0 tests passed" in done.stderr
+
+
 @pytest.mark.parametrize("report", ["exit 0", "exit 2"])
 def test_coverage_under_the_bar_fails_the_tests(report: str, tmp_path: Path) -> None:
     """The gate of the tests fails when all pass and too little was run."""

@@ -1,9 +1,14 @@
 """A pytest plugin: a failing test is shown when it fails, not when all others are done.
 
-``pytest -p broodline.testing.early``. The whole report still stands at the end.
+``pytest -p broodline.testing.early``. The whole report still stands at the end. A test
+that hangs is named, too: ``pytest-timeout`` tells where each thread stands, which for a
+coroutine is somewhere in asyncio, so the main thread carries the name of the test.
 """
 
 from __future__ import annotations
+
+import threading
+from collections.abc import Generator
 
 import pytest
 
@@ -12,10 +17,21 @@ _LINES = 12
 
 
 class Early:
-    """Writes a failed report to the terminal as it comes in."""
+    """Names the test that runs, and writes a failed report to the terminal as it comes in."""
 
     def __init__(self, terminal: pytest.TerminalReporter) -> None:
         self._terminal = terminal
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
+        """Lend the thread the name of the test for as long as it runs."""
+        thread = threading.current_thread()
+        name = thread.name
+        thread.name = f"{name} in {item.nodeid}"
+        try:
+            return (yield)
+        finally:
+            thread.name = name
 
     @pytest.hookimpl(trylast=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
