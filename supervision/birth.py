@@ -55,6 +55,21 @@ class Birth:
         self.operation: Operation[Any] | None = operation
         self._announced = False
 
+    @property
+    def provider(self) -> str:
+        """The provider's name."""
+        return self.descriptor.provider
+
+    @property
+    def label(self) -> str | None:
+        """As in the request."""
+        return self.descriptor.label
+
+    @property
+    def settled(self) -> bool:
+        """A child that is not handed over yet has no result."""
+        return False
+
     def announce(self) -> None:
         """Enter the child in its parent's catalogue; a driver publishes it right after this.
 

@@ -175,6 +175,16 @@ class SubagentService:
         broods = tuple(self._broods.values())
         return tuple(run for brood in broods for run in tuple(brood.runs))
 
+    def made(self) -> dict[str, SubagentRun | Birth]:
+        """What children there are and are to be, by id, each parent's oldest first. Any thread."""
+        made: dict[str, SubagentRun | Birth] = {}
+        for brood in tuple(self._broods.values()):
+            births = tuple(brood.births)  # read first: a run is there before its birth goes
+            made.update((run.id, run) for run in tuple(brood.runs))
+            for birth in births:
+                made.setdefault(birth.id, birth)
+        return made
+
     def cut_off(self, agent: Agent) -> None:
         """Cancel every start and all work below `agent`, from the top down, at once.
 

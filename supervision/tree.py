@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -10,6 +10,7 @@ from .truncation import one_line
 
 if TYPE_CHECKING:
     from ..actors.agent import Agent
+    from .birth import Birth
     from .run import SubagentRun
     from .runtime import Runtime
 
@@ -140,35 +141,46 @@ def _lines(roots: tuple[TreeNode, ...]) -> Iterator[str]:
 
 def tree_of(runtime: Runtime) -> Tree:
     """Take the picture. Any thread; the runtime does nothing for it in advance."""
+    known = runtime.subagents.made()
     agents = runtime.agents.list()
     live = {agent.id: agent for agent in agents}
-    runs = {run.id: run for run in runtime.subagents.runs}
+    # Looked up before and behind: a child is there before its run, and goes before it.
+    made = {**known, **runtime.subagents.made()}
+    place = {child_id: number for number, child_id in enumerate(made)}
     now = runtime.clock.monotonic()
     below: dict[str | None, list[TreeNode]] = {}
-    for run in runs.values():
+    for run in runtime.subagents.runs:
         if run.local_agent is None:
             below.setdefault(run.parent.id, []).append(_remote(run, now))
     # A child is made after its parent, so going backwards every child is there first.
     for agent in reversed(agents):
-        children = tuple(reversed(below.pop(agent.id, ())))
+        children = _by_age(below.pop(agent.id, ()), place)
         parent = agent.parent
         above = parent.id if parent is not None and live.get(parent.id) is parent else None
-        below.setdefault(above, []).append(_node(agent, runs.get(agent.id), children, now))
+        below.setdefault(above, []).append(_node(agent, made.get(agent.id), children, now))
     return Tree(tuple(reversed(below.get(None, ()))), runtime.clock.time_ms())
 
 
+def _by_age(children: Sequence[TreeNode], place: Mapping[str, int]) -> tuple[TreeNode, ...]:
+    """Oldest first; agents come in the newest first, and children elsewhere anyhow."""
+    if len(children) < 2:
+        return tuple(children)
+    last = len(place)
+    return tuple(sorted(children[::-1], key=lambda child: place.get(child.id, last)))
+
+
 def _node(
-    agent: Agent, run: SubagentRun | None, children: tuple[TreeNode, ...], now: float
+    agent: Agent, made: SubagentRun | Birth | None, children: tuple[TreeNode, ...], now: float
 ) -> TreeNode:
     end = agent.last_end
     failure = None if end is None or agent.status == "running" else end.error
     return TreeNode(
         agent.id,
-        None if run is None else run.label,
-        None if run is None else run.provider,
-        None if run is None else "one-shot",
+        None if made is None else made.label,
+        None if made is None else made.provider,
+        None if made is None else "one-shot",
         agent.depth,
-        _state(agent, run, children),
+        _state(agent, made, children),
         agent.phase,
         max(0.0, now - agent.phase_since),
         agent.session.last_turn,
@@ -186,9 +198,9 @@ def _remote(run: SubagentRun, now: float) -> TreeNode:
     )
 
 
-def _state(agent: Agent, run: SubagentRun | None, children: tuple[TreeNode, ...]) -> State:
+def _state(agent: Agent, made: SubagentRun | Birth | None, children: tuple[TreeNode, ...]) -> State:
     if agent.status == "running":
         return "running"
     if any(child.state in ("running", "waiting") for child in children):
         return "waiting"
-    return "settled" if run is not None and run.settled else "idle"
+    return "settled" if made is not None and made.settled else "idle"

@@ -226,3 +226,51 @@ async def test_remote_child(open_runtime: Any, stub: Any) -> None:
     assert (node.id, node.label, node.phase, node.state) == (run.id, "far", "remote", "running")
     assert runtime.tree().roots[0].state == "waiting"
     await run.dispose()
+
+
+async def test_children_of_all_kinds_by_age(open_runtime: Any, stub: Any) -> None:
+    """DESIGN 2: children stand oldest first, also where agents and remote ones alternate."""
+
+    class Spec:
+        """A child outside of the runtime."""
+
+    class Child:
+        local_agent = None
+
+        def begin(self, done: Any) -> None:
+            """Goes on and on."""
+
+        def cancel(self, cause: Any) -> None:
+            """Hears nothing."""
+
+        def release(self) -> None:
+            """Holds nothing."""
+
+    class Driver:
+        async def create(self, spec: Any, birth: Any) -> Child:
+            return Child()
+
+    runtime = await open_runtime()
+    runtime.subagents.register_driver(Spec, Driver())
+    runtime.subagents.register(stub(Spec()))
+    root = await runtime.agents.create()
+    runs = [
+        await runtime.subagents.start(name, SubagentRequest("p", root))
+        for name in ("stub", "stub", "spawn", "stub", "spawn")
+    ]
+    drawn = [node.id for node in runtime.tree().roots[0].children]
+    assert drawn == [run.id for run in runs]
+
+
+@pytest.mark.parametrize("moment", ["agent/created", "subagent/start", "agent/disposed"])
+async def test_whole_at_every_moment(open_runtime: Any, moment: str) -> None:
+    """DESIGN 2: a child has its label, provider and mode from publication to its last moment."""
+    runtime = await open_runtime()
+    root = await runtime.agents.create()
+    seen: list[Any] = []
+    runtime.hooks.observe(moment, lambda _notice: seen.extend(runtime.tree()))
+    run = await runtime.subagents.start("spawn", SubagentRequest("p", root, label="l"))
+    await run.dispose()
+    children = [node for node in seen if node.depth == 1]
+    assert all((n.label, n.provider, n.mode) == ("l", "spawn", "one-shot") for n in children)
+    assert len(children) == (0 if moment == "agent/disposed" else 1)
