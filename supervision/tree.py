@@ -166,7 +166,9 @@ def _by_age(children: Sequence[TreeNode], place: Mapping[str, int]) -> tuple[Tre
     if len(children) < 2:
         return tuple(children)
     last = len(place)
-    return tuple(sorted(children[::-1], key=lambda child: place.get(child.id, last)))
+    oldest_first = list(reversed(children))
+    oldest_first.sort(key=lambda child: place.get(child.id, last))
+    return tuple(oldest_first)
 
 
 def _node(
