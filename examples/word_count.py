@@ -33,8 +33,10 @@ async def main() -> None:
         agent = await runtime.agents.create(persona="You count words.")
         await agent.followup("The quick brown fox jumps over the lazy dog.")
         await agent.when_idle()
+        print(agent.answer)
+        print("\nThe log of its session:")
         for event in agent.agent.session.events:
-            print(event.seq, event.type)
+            print(f"{event.seq:4} {event.type}")
 
 
 if __name__ == "__main__":

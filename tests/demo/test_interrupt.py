@@ -99,7 +99,10 @@ def test_a_signal_stops_the_tree_and_says_what_was_stopped(
     last = out.splitlines()[-1]
     assert last.startswith("demo: ")
     assert f" tool calls, interrupted: {word}; stopped " in last
-    assert last.endswith(" agents, none is left")
+    stopped = last.split("; stopped ")[1]
+    assert stopped in ("1 agent, none is left", "57 agents, none is left") or (
+        moment == "demo: surveying " and stopped.endswith(" agents, none is left")
+    )
     assert "Traceback" not in err
     assert err.splitlines()[-1] == last
     assert group_is_gone(process)

@@ -39,7 +39,8 @@ def test_marks_are_found_wherever_the_chunks_are_cut(words: list[bytes], sizes: 
         counter.feed(data[start : start + size])
         start, turn = start + size, turn + 1
     marks = counter.finish()
-    lines = [number for number, line in enumerate(data.split(b"\n"), 1) if WORD.search(line)]
+    found = [(number, WORD.search(line)) for number, line in enumerate(data.split(b"\n"), 1)]
+    lines = [(number, mark[0].decode()) for number, mark in found if mark]
     assert (marks.count, list(marks.first)) == (len(lines), lines)
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from broodline.survey.board import Board
 from broodline.survey.check import checks_of
+from broodline.survey.errand import BY_SIGNAL, FAILED, OK, READER_GONE, USAGE
 from broodline.survey.facts import Facts, Largest, Noted
 from broodline.survey.folder import EVERYTHING, LOOP, Selection
 from broodline.survey.paper import ENDLESS, Sheet, paper
@@ -198,3 +200,15 @@ def test_problems_are_told_apart_from_what_was_skipped() -> None:
     assert problem_of(failed) == "2 folders were not surveyed, a first: it broke"
     one = Facts(failed=Noted.of([("a", 0, "it broke")]))
     assert problem_of(one) == "1 folder was not surveyed, a: it broke"
+
+
+def test_the_page_names_every_key_of_the_document() -> None:
+    """demo: docs/demo.md tells each key of the document, and the exit codes the command has."""
+    page = (Path(__file__).parents[2] / "docs" / "demo.md").read_text()
+    document = Report("/x", EVERYTHING, "ok", FULL).to_dict(explain=True)
+    place = document["facts"]["marks"]["first"][0]
+    keys = {*document, *document["facts"], *document["facts"]["largest"], *place}
+    keys |= {*document["checks"]}
+    assert {key for key in keys if f"`{key}`" not in page} == set()
+    for code in (OK, FAILED, USAGE, BY_SIGNAL + 2, READER_GONE):
+        assert f"| {code} |" in page

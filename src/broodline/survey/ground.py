@@ -96,7 +96,7 @@ class Ground:
             except NotSurveyedError as error:
                 skipped.append([name, str(error)])
                 continue
-            found += Noted(marks.count, tuple((name, line, "") for line in marks.first))
+            found += Noted(marks.count, tuple((name, line, word) for line, word in marks.first))
         return {"marks": found.to_dict(), "skipped": skipped}
 
     def read(self, folder: str, files: Names, check: Check) -> dict[str, Any]:

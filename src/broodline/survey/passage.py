@@ -38,10 +38,10 @@ class Size:
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """Lines with a to-do mark: how many, and the line numbers of the first."""
+    """Lines with a to-do mark: how many, and of the first ones the number and the first mark."""
 
     count: int
-    first: tuple[int, ...] = ()
+    first: tuple[tuple[int, str], ...] = ()
 
 
 def chunks_of(path: str, check: Callable[[], None]) -> Iterator[bytes]:
@@ -79,7 +79,7 @@ def measure(path: str, check: Callable[[], None] = lambda: None) -> Size:
 def find_marks(path: str, most: int = 10, check: Callable[[], None] = lambda: None) -> Marks:
     """Count the lines of a text file that hold a to-do mark; raises as `chunks_of`.
 
-    `most` bounds the line numbers that are kept.
+    `most` bounds the lines that are kept.
     """
     counter = MarkCounter(most)
     for chunk in chunks_of(path, check):
@@ -95,7 +95,7 @@ class MarkCounter:
     def __init__(self, most: int) -> None:
         self._most = most
         self._count = 0
-        self._first: list[int] = []
+        self._first: list[tuple[int, str]] = []
         self._lines = 0  # newlines before the tail
         self._tail = b""  # end of the line in progress, without a newline
         self._start = 0  # where in the tail a mark may start: 1 if the line began before it
@@ -125,7 +125,8 @@ class MarkCounter:
                 continue
             self._count += 1
             if len(self._first) < self._most:
-                self._first.append(self._lines + data.count(b"\n", 0, mark.start()) + 1)
+                line = self._lines + data.count(b"\n", 0, mark.start()) + 1
+                self._first.append((line, mark[0].decode()))
             covered = _line_end(data, mark.end())
             counted = True
         self._counted = counted and covered == len(data)
