@@ -151,9 +151,7 @@ class AgentRegistry:
             if end_now(agent):
                 return Reply.of(None, host)
         except Exception as error:
-            reply: Reply[None] = Reply(host)
-            reply.fail(error)
-            return reply
+            return Reply.failed(error, host, "dispose agent")
         return host.operate(end(agent), name="dispose agent")
 
     def dispose_now(self, agent: Agent) -> bool:

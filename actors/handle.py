@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..messages.content import ContentLike
-from ..messages.errors import DeadlockError
+from ..messages.errors import ConfigurationError, DeadlockError
+from ..messages.lossless import type_name
 from ..messages.message import MessageId
 from ..messages.payload import AbortCause, TurnEndReason
 from .agent import USER_CANCEL, Agent, Status
@@ -56,19 +57,19 @@ class AgentHandle:
         self, content: ContentLike, *, source: Any = None, id: MessageId | None = None
     ) -> Reply[MessageId]:
         """Queue a prompt for a turn of its own; see `Agent.followup` for errors."""
-        return self._call(self.agent.followup, content, source, id)
+        return self.agent.runtime.settle_now(self._followup, content, source, id)
 
     def steer(
         self, content: ContentLike, *, source: Any = None, id: MessageId | None = None
     ) -> Reply[MessageId]:
         """Hand in input for the next step; idle, it starts a turn."""
-        return self._call(self.agent.steer, content, source, id)
+        return self.agent.runtime.settle_now(self._steer, content, source, id)
 
     def inject(
         self, content: ContentLike, *, source: Any = None, id: MessageId | None = None
     ) -> Reply[MessageId]:
         """Leave context for the next step, without a wake."""
-        return self._call(self.agent.inject, content, source, id)
+        return self.agent.runtime.settle_now(self._inject, content, source, id)
 
     def cancel(self, cause: AbortCause = USER_CANCEL, *, keep_inbox: bool = False) -> Reply[None]:
         """Abort the turn in progress; without `keep_inbox` drop what is pending too."""
@@ -90,7 +91,7 @@ class AgentHandle:
         try:
             agent.refuse_own_turn()
         except DeadlockError as error:
-            return Reply.failed(error, agent.runtime)
+            return Reply.failed(error, agent.runtime, "when_idle")
         return agent.runtime.operate(agent.when_idle(), name="when_idle")
 
     def dispose(self) -> Reply[None]:
@@ -108,18 +109,37 @@ class AgentHandle:
         """
         return self._registry.dispose(self.agent)
 
-    def _call(self, method: Any, content: ContentLike, source: Any, id: Any) -> Reply[MessageId]:
-        return self.agent.runtime.settle_now(_deliver, method, content, source, id)
+    # Their names are what an error about a forgotten await says.
+
+    def _followup(self, content: ContentLike, source: Any, id: Any) -> MessageId:
+        return self.agent.followup(content, source=source, id=id)
+
+    def _steer(self, content: ContentLike, source: Any, id: Any) -> MessageId:
+        return self.agent.steer(content, source=source, id=id)
+
+    def _inject(self, content: ContentLike, source: Any, id: Any) -> MessageId:
+        return self.agent.inject(content, source=source, id=id)
 
     def _cancel(self, cause: AbortCause, keep_inbox: bool) -> None:
         self.agent.cancel(cause, keep_inbox=keep_inbox)
 
 
-def _deliver(method: Any, content: ContentLike, source: Any, id: Any) -> MessageId:
-    message_id: MessageId = method(content, source=source, id=id)
-    return message_id
+def agent_of(reference: object, subject: str = "agent") -> Agent:
+    """The agent that a handle or the agent itself stands for.
 
-
-def agent_of(reference: Agent | AgentHandle) -> Agent:
-    """The agent that a handle or the agent itself stands for."""
-    return reference.agent if isinstance(reference, AgentHandle) else reference
+    Raises:
+        ConfigurationError: If the reference is neither, naming the argument `subject`.
+    """
+    if isinstance(reference, AgentHandle):
+        return reference.agent
+    if isinstance(reference, Agent):
+        return reference
+    if isinstance(reference, Reply):
+        raise ConfigurationError(
+            f"{subject} is a Reply of {reference.label()!r} that was not awaited; await it first, "
+            f"or hand over reply.result() in a thread"
+        )
+    raise ConfigurationError(
+        f"{subject} must be an Agent or its AgentHandle, not {type_name(reference)}; "
+        "runtime.agents.get(id) finds a live agent by its id"
+    )

@@ -49,10 +49,14 @@ class Launch:
         if isinstance(self._reply, Operation):
             self._reply.begin(self._work, self._args, self._signal)
             return
+        reply = self._reply
+        del self._reply  # an error's traceback holds this frame, and its callers
         try:
-            self._reply.settle(self._work(*self._args))
+            reply.settle(self._work(*self._args))
         except BaseException as error:
-            self._reply.fail(error)
+            reply.fail(error)
+        finally:
+            del reply
 
     def refuse(self, error: BaseException) -> None:
         """Answer without starting it; any thread."""

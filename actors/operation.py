@@ -61,6 +61,10 @@ class Operation(Reply[T]):
     def __str__(self) -> str:
         return f"operation {self.name}"
 
+    def label(self) -> str:
+        """Its name."""
+        return self.name
+
     @property
     def token(self) -> CancellationToken:
         """Fires when the operation is called off; to hand on to what it starts. Loop only."""
@@ -140,7 +144,10 @@ class Operation(Reply[T]):
         self._task = None
         if error is None:
             self.settle(value)
-        elif isinstance(error, asyncio.CancelledError):
+            return
+        if self.cancelled:
+            self._look()  # whoever called it off knows
+        if isinstance(error, asyncio.CancelledError):
             cancelled = self._cancel_error()
             if cancelled is not self._cause:
                 cancelled.__cause__ = error
@@ -237,4 +244,26 @@ class _Steps(WatchedCoroutine[Any]):
         if isinstance(error, StopIteration):
             operation.end(error.value, None)
         else:
+            _untie(error)
             operation.end(None, error)
+
+
+_OWN: tuple[object, ...] = (
+    _Steps.send.__code__,
+    _Steps.throw.__code__,
+    WatchedCoroutine.throw.__code__,  # pyright: ignore[reportUnknownMemberType]
+)
+
+
+def _untie(error: BaseException) -> None:
+    """Take out of a traceback what holds the operation, which will hold the error."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_frame.f_code in _OWN:
+        trace = trace.tb_next
+    error.__traceback__ = trace
+    if trace is None:
+        return
+    try:
+        trace.tb_frame.clear()  # the work itself, which got the operation as an argument
+    except RuntimeError:
+        return  # it is no frame of work that has ended

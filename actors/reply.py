@@ -5,20 +5,18 @@ from __future__ import annotations
 import asyncio
 import functools
 import logging
-import queue
-import sys
-import threading
 from collections.abc import Callable, Generator, Iterable
 from functools import partial
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import pykka
 
-from ..messages.errors import ConfigurationError, DeadlockError
+from ..messages.errors import ConfigurationError, DeadlockError, ReplyTimeoutError
+from .advice import not_awaited, result_method
 from .context import current_system
 from .deadlock import Worker, begin_wait, current_thread_work
-from .waiter import Waiter
+from .settlement import Settlement
+from .waiter import Gate, Waiter
 
 if TYPE_CHECKING:
     from .system import ActorSystem
@@ -30,11 +28,8 @@ J = TypeVar("J")
 M = TypeVar("M")
 R = TypeVar("R")
 
-ExcInfo: TypeAlias = tuple[type[BaseException] | None, BaseException | None, TracebackType | None]
-Owner: TypeAlias = "Worker | Reply[Any] | tuple[Reply[Any], ...] | None"
 
-
-class Reply(pykka.Future[T]):
+class Reply(Settlement[T]):
     """A value that is there now or later; pykka's future on an event loop.
 
     ``await reply`` works on any asyncio loop in any thread, by any number of
@@ -45,41 +40,34 @@ class Reply(pykka.Future[T]):
     Args:
         system: The runtime that will settle it; None means the one whose code waits.
         owner: Who must work for it to be settled; used to find waits without end.
+            Or what it answers, in words.
     """
 
-    __slots__ = ("_callbacks", "_done", "_error", "_hook", "_open", "_owner", "_system", "_value")
-
-    def __init__(self, system: ActorSystem | None = None, owner: Owner = None) -> None:
-        # pykka's own attributes are not used, so its constructor is not called.
-        self._system = system
-        self._owner: Owner = owner
-        self._done = False
-        self._error: BaseException | None = None
-        # The value; with an error, the traceback it is to be raised with.
-        self._value: Any = None
-        self._hook: Callable[[float | None], T] | None = None
-        self._callbacks: list[Callable[[Self], object]] = []
-        # Emptied by whoever settles. Emptying a slot is atomic, so there is one winner.
-        self._open = True
+    __slots__ = ()
 
     @staticmethod
-    def of(value: M, system: ActorSystem | None = None) -> Reply[M]:
+    def of(value: M, system: ActorSystem | None = None, name: str | None = None) -> Reply[M]:
         """A reply that is settled with `value` already."""
         reply: Reply[M] = Reply.__new__(Reply)  # pyright: ignore[reportUnknownVariableType]
         reply._system = system
+        reply._owner = name
         reply._value = value
         reply._error = None
         reply._done = True
         return reply
 
     @staticmethod
-    def failed(error: BaseException, system: ActorSystem | None = None) -> Reply[Any]:
+    def failed(
+        error: BaseException, system: ActorSystem | None = None, name: str | None = None
+    ) -> Reply[Any]:
         """A reply that is settled with `error` already."""
         reply: Reply[Any] = Reply.__new__(Reply)  # pyright: ignore[reportUnknownVariableType]
         reply._system = system
+        reply._owner = name
         reply._value = error.__traceback__
         reply._error = error
         reply._done = True
+        reply._miss(error)
         return reply
 
     def __repr__(self) -> str:
@@ -87,85 +75,14 @@ class Reply(pykka.Future[T]):
             return "<Reply pending>"
         return "<Reply done>" if self._error is None else f"<Reply failed: {self._error!r}>"
 
-    # Settling.
+    if not TYPE_CHECKING:  # a checker finds a forgotten await by itself
 
-    def set(self, value: T | None = None) -> None:
-        """Settle with a value; any thread.
-
-        Raises:
-            queue.Full: It is settled already, or has a get hook.
-        """
-        if not self._settle(value, None):
-            raise queue.Full(f"{self!r} is settled already")
-
-    def set_exception(self, exc_info: ExcInfo | None = None) -> None:
-        """Settle with an exception; any thread.
-
-        Args:
-            exc_info: As `sys.exc_info()` gives it; the exception being handled if None.
-
-        Raises:
-            queue.Full: It is settled already, or has a get hook.
-        """
-        kind, error, traceback = exc_info or sys.exc_info()
-        if error is None:
-            error = kind() if kind is not None else RuntimeError("no exception was given")
-        if not self._settle(traceback, error):
-            raise queue.Full(f"{self!r} is settled already")
-
-    def fail(self, error: BaseException) -> bool:
-        """Settle with `error` unless it is settled; any thread.
-
-        Returns:
-            Whether this call settled it.
-        """
-        return self._settle(error.__traceback__, error)
-
-    def settle(self, value: T) -> bool:
-        """Settle with `value` unless it is settled; any thread.
-
-        Returns:
-            Whether this call settled it.
-        """
-        return self._settle(value, None)
-
-    def _settle(self, value: Any, error: BaseException | None) -> bool:
-        try:
-            del self._open
-        except AttributeError:
-            return False
-        self._publish(value, error)
-        return True
-
-    def _publish(self, value: Any, error: BaseException | None) -> None:
-        self._value = value
-        self._error = error
-        self._owner = None
-        self._done = True
-        callbacks = self._callbacks
-        if callbacks:
-            if len(callbacks) > 1:
-                callbacks.reverse()
-            self._run_callbacks()
-
-    def set_get_hook(self, func: Callable[[float | None], T]) -> None:
-        """Have the value made by ``func(timeout)`` in the thread that first gets it.
-
-        Raises:
-            queue.Full: It is settled already.
-        """
-        if self._done or self._hook is None:
-            try:
-                del self._open
-            except AttributeError:
-                raise queue.Full(f"{self!r} is settled already") from None
-        self._hook = func
+        def __getattr__(self, name: str) -> Any:
+            if name.startswith("_"):
+                raise AttributeError(name)
+            raise AttributeError(not_awaited(self.label(), name))
 
     # Taking.
-
-    def done(self) -> bool:
-        """Whether it is settled; any thread."""
-        return self._done
 
     def get(self, *, timeout: float | None = None) -> T:
         """Block this thread until it is settled and take the value.
@@ -175,26 +92,22 @@ class Reply(pykka.Future[T]):
 
         Raises:
             DeadlockError: Called on the runtime's own loop before it is settled.
-            pykka.Timeout: `timeout` has passed.
+            ReplyTimeoutError: `timeout` has passed; a `TimeoutError` and a `pykka.Timeout`.
             BaseException: What it was settled with, if that is an exception.
         """
+        return self._take(timeout, "get")
+
+    @result_method
+    def result(self, timeout: float | None = None) -> T:
+        """Block this thread until it is settled and take the value; see `get`."""
+        return self._take(timeout, "result")
+
+    def _take(self, timeout: float | None, verb: str) -> T:
         if not self._done:
             if self._hook is not None:
                 return self._run_hook(self._hook, timeout)
-            self._block(timeout)
+            self._block(timeout, verb)
         return self._outcome()
-
-    def result(self, timeout: float | None = None) -> T:
-        """The same as `get()`."""
-        return self.get(timeout=timeout)
-
-    def has_hook(self) -> bool:
-        """Whether the value is still to be made by a get hook."""
-        return not self._done and self._hook is not None
-
-    def error(self) -> BaseException | None:
-        """What it was settled with, if that is an exception; None also while pending."""
-        return self._error if self._done else None
 
     def __await__(self) -> Generator[Any, None, T]:
         if not self._done:
@@ -207,6 +120,7 @@ class Reply(pykka.Future[T]):
         error = self._error
         if error is None:
             return cast("T", self._value)
+        self._look()
         try:
             raise error.with_traceback(self._value)
         finally:
@@ -229,6 +143,7 @@ class Reply(pykka.Future[T]):
             if worker is not None:
                 worker.waits = None
             if not self._done:
+                self._look()
                 self._forget(waiter)
 
     def _begin_wait(self, worker: Worker) -> None:
@@ -236,6 +151,7 @@ class Reply(pykka.Future[T]):
             begin_wait(worker, self)
         except DeadlockError as error:
             # What nobody can wait for must not be done either: it would ask on and on.
+            self._look()
             self.withdraw(error)
             raise
 
@@ -262,76 +178,36 @@ class Reply(pykka.Future[T]):
             )
         await system.executor.run(self.get)
 
-    def _block(self, timeout: float | None) -> None:
+    def _block(self, timeout: float | None, verb: str) -> None:
         system = self._system or current_system.get()
         if system is not None and system.on_loop():
             raise DeadlockError(
-                "get() would block the loop that must settle this reply; await it instead."
+                f".{verb}() would block the loop that must settle this reply; await it instead."
             )
         work = current_thread_work.get()
         if work is not None:
             self._begin_wait(work)
-        gate = threading.Lock()
-        gate.acquire()
-        callback: Callable[[Any], object] = partial(_open_gate, gate)
-        self.add_done_callback(callback)
-        limit = -1 if timeout is None else min(max(timeout, 0.0), threading.TIMEOUT_MAX)
+        gate = Gate()
+        self.add_done_callback(gate)
         try:
-            opened = gate.acquire(timeout=limit)
+            opened = gate.wait(timeout)
         finally:
             if work is not None:
                 work.waits = None
             if not self._done:
-                self._forget(callback)
+                self._look()
+                self._forget(gate)
         if not opened and not self._done:
-            raise pykka.Timeout(f"{timeout} seconds")
+            raise ReplyTimeoutError(
+                f".{verb}() waited {timeout:g} s for {self.label() or 'an answer'}, which is not "
+                "done; it goes on, so take the reply again, or with a longer timeout"
+            )
 
     def _run_hook(self, hook: Callable[[float | None], T], timeout: float | None) -> T:
         value = hook(timeout)
         if not self._done:
             self._publish(value, None)
         return value
-
-    # Following.
-
-    def add_done_callback(self, fn: Callable[[Self], object]) -> None:
-        """Have ``fn(reply)`` called once it is settled, in the thread that settles it.
-
-        At once if it is settled already. A failure of `fn` is logged, no more.
-        """
-        if self._done:
-            _call(fn, self)
-            return
-        self._callbacks.append(fn)
-        if self._done:
-            # It was settled between the two lines; whoever pops a callback calls it.
-            self._run_callbacks()
-
-    def _run_callbacks(self) -> None:
-        callbacks = self._callbacks
-        while True:
-            try:
-                fn = callbacks.pop()
-            except IndexError:
-                return
-            _call(fn, self)
-
-    def _forget(self, fn: Callable[[Any], object]) -> None:
-        try:
-            self._callbacks.remove(fn)
-        except ValueError:
-            pass
-
-    def owners(self) -> Iterable[Worker]:
-        """Who must work for it to be settled; empty if nobody known must."""
-        owner = self._owner
-        if owner is None or self._done:
-            return ()
-        if isinstance(owner, tuple):
-            return [worker for part in owner for worker in part.owners()]
-        if isinstance(owner, Reply) and owner is not self:
-            return owner.owners()
-        return (cast("Worker", owner),)
 
     # Deriving.
 
@@ -376,17 +252,6 @@ class Reply(pykka.Future[T]):
             self.fail(error)
         else:
             self.settle(value)
-
-
-def _call(fn: Callable[[Any], object], reply: Reply[Any]) -> None:
-    try:
-        fn(reply)
-    except Exception:
-        logger.exception("A callback of a reply failed: %r", fn)
-
-
-def _open_gate(gate: threading.Lock, _reply: Reply[Any]) -> None:
-    gate.release()
 
 
 def _filtered(func: Callable[[J], bool], items: Iterable[J]) -> Iterable[J]:

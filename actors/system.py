@@ -275,16 +275,16 @@ class ActorSystem(Door):
         On the loop's thread it is called at once and the reply is settled.
 
         Args:
-            fn: A plain function.
+            fn: A plain function; its name says what the reply is of.
             args: What it is called with.
         """
         if threading.get_ident() == self._thread_id and self.state != "closed":
             try:
-                return Reply.of(fn(*args), self)
+                return Reply.of(fn(*args), self, _name_of(fn))
             except Exception as error:
                 # No name for the reply: this frame is part of the error's traceback.
-                return Reply.failed(error, self)
-        reply: Reply[T] = Reply(self)
+                return Reply.failed(error, self, _name_of(fn))
+        reply: Reply[T] = Reply(self, _name_of(fn))
         self.launches.add(Launch(reply, fn, args))
         return reply
 
@@ -360,6 +360,10 @@ class ActorSystem(Door):
             executor_queued=self.executor.queued,
             unstopped=self.unstopped,
         )
+
+
+def _name_of(fn: Callable[..., object]) -> str:
+    return getattr(fn, "__name__", "")
 
 
 def _fresh_random() -> random.Random:

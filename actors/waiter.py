@@ -1,4 +1,4 @@
-"""One task's wait for a reply."""
+"""One wait for a reply: a task's, a thread's."""
 
 from __future__ import annotations
 
@@ -38,3 +38,22 @@ class Waiter:
     def _wake(self) -> None:
         if not self.future.done():
             self.future.set_result(None)
+
+
+class Gate:
+    """Holds up a thread until the reply is settled; a callback of the reply."""
+
+    __slots__ = ("_lock",)
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._lock.acquire()
+
+    def __call__(self, _reply: object) -> None:
+        """Let the thread go on; any thread."""
+        self._lock.release()
+
+    def wait(self, timeout: float | None) -> bool:
+        """Block for at most `timeout` seconds; returns whether the reply is settled."""
+        limit = -1 if timeout is None else min(max(timeout, 0.0), threading.TIMEOUT_MAX)
+        return self._lock.acquire(timeout=limit)

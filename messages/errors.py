@@ -15,7 +15,9 @@
     ├── DeliveryError (RuntimeError)          a message did not arrive
     │   ├── ActorDeadError (pykka's)          the receiver has stopped
     │   ├── MailboxFullError (queue.Full)     the receiver's inbox is at its bound
-    │   └── DeadlockError                     the wait could never end
+    │   ├── DeadlockError                     the wait could never end
+    │   └── ReplyTimeoutError (TimeoutError,  a .result() or .get() had no answer in time
+    │                          pykka's)
     ├── SubagentError (RuntimeError)          a delegation was refused or broke
     ├── SubagentDepthError (ValueError)       too many levels of delegation
     ├── ModelError (RuntimeError)             a model request failed
@@ -164,6 +166,13 @@ class DeadlockError(DeliveryError):
     """The wait could never end: it would block the loop or actor that must answer it."""
 
     default_code = "DEADLOCK"
+
+
+class ReplyTimeoutError(DeliveryError, pykka.Timeout, TimeoutError):
+    """A blocking wait had no answer in time; what was waited for goes on."""
+
+    default_code = "REPLY_TIMEOUT"
+    retryable = True
 
 
 class SubagentErrorCode(StrEnum):

@@ -7,7 +7,7 @@ from typing import cast
 
 from ..actors.agent import Agent
 from ..actors.cancellation import CancellationToken
-from ..actors.handle import AgentHandle, agent_of
+from ..actors.handle import agent_of
 from ..messages.errors import ConfigurationError
 from ..messages.lossless import type_name
 from ..messages.options import AgentOptions, check_options
@@ -32,12 +32,7 @@ def parent_of(reference: object) -> Agent:
     Raises:
         ConfigurationError: If the reference is neither an agent nor a handle.
     """
-    if not isinstance(reference, Agent | AgentHandle):
-        raise ConfigurationError(
-            f"parent must be an Agent or its AgentHandle, not {type_name(reference)}; "
-            "runtime.agents.get(id) finds a live agent by its id"
-        )
-    return agent_of(reference)
+    return agent_of(reference, "parent")
 
 
 def sound_text(value: object, subject: str) -> str | None:

@@ -29,6 +29,7 @@ from .messages.errors import (
     ModelError,
     OperationCancelledError,
     PromptError,
+    ReplyTimeoutError,
     SessionCorruptError,
     SessionError,
     SessionFormatUnsupportedError,
@@ -41,7 +42,7 @@ from .messages.errors import (
 )
 from .messages.message import AssistantMessage, ToolMessage, UserMessage
 from .messages.options import AgentOptions
-from .messages.payload import ToolFilter
+from .messages.payload import ToolFilter, TurnEndReason
 from .messages.result import SubagentResult
 from .providers.contract import (
     InProcessSpec,
@@ -83,6 +84,7 @@ __all__ = [
     "Registration",
     "Reject",
     "Reply",
+    "ReplyTimeoutError",
     "Retry",
     "RetryPolicy",
     "RuleModel",
@@ -108,6 +110,7 @@ __all__ = [
     "ToolFilter",
     "ToolMessage",
     "Tree",
+    "TurnEndReason",
     "UnsupportedSchemaError",
     "UserMessage",
     "__version__",

@@ -31,7 +31,7 @@ def test_get_returns_the_value_as_often_as_wanted() -> None:
 def test_get_gives_up(timeout: float) -> None:
     """DESIGN 2, pykka F2: get with a timeout raises pykka.Timeout, and can be tried again."""
     reply: Reply[int] = Reply()
-    with pytest.raises(pykka.Timeout, match=f"{timeout} seconds"):
+    with pytest.raises(pykka.Timeout, match=f"get.. waited {timeout} s for"):
         reply.get(timeout=timeout)
     with pytest.raises(pykka.Timeout):
         reply.result(timeout)

@@ -84,7 +84,8 @@ async def test_an_error_of_foreign_code_is_logged_with_its_traceback(
     """DESIGN 8: what a rule raised is logged with the place where it was raised."""
 
     def careless(conversation: Any) -> str:
-        return str({}["gold"])
+        gold: dict[str, str] = {}
+        return gold["gold"]
 
     host = await open_host(RuleModel(careless))
     handle = await host.agents.create()
