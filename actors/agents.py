@@ -95,7 +95,7 @@ class AgentRegistry:
             Settles with the handle once the agent is published.
 
         Errors:
-            ConfigurationError: A field is malformed.
+            ConfigurationError: A field is malformed, or no model of `provider` is registered.
             SessionError: ``SESSION_ALREADY_EXISTS`` if the id is live or stored.
             Exception: What the set-up or a veto raised.
         """
@@ -182,6 +182,7 @@ class AgentRegistry:
         composition: _Parts,
     ) -> AgentHandle:
         options = self._options(*wanted)
+        self._check_provider(wanted[0])
         composed = _composed(*composition)
         header = SessionHeader(
             self._host.ids.new("session") if agent_id is None else agent_id,
@@ -207,6 +208,15 @@ class AgentRegistry:
         options = self._options(None, None, None, None)
         spec = AgentSpec(session.header, options, None, composed, None, operation.token, "resume")
         return AgentHandle(await establish(self._host, spec, session), self)
+
+    def _check_provider(self, provider: str | None) -> None:
+        models = self._host.models
+        if provider is not None and models.get(provider) is None:
+            known = ", ".join(models.names()) or "none"
+            raise ConfigurationError(
+                f"no model of provider {provider!r} is registered (there are: {known}); "
+                "register one with runtime.models.register(...)"
+            )
 
     def _options(
         self,
@@ -253,5 +263,7 @@ def _composed(persona: str | None, tools: Sequence[Tool], setup: Setup | None) -
     try:
         listed = tuple(tools)
     except TypeError:
-        raise ConfigurationError(f"tools must be a list of tools, not {type_name(tools)}") from None
+        raise ConfigurationError(
+            f"tools must be a list of tools, not {type_name(tools)}; write tools=[...]"
+        ) from None
     return _Composition(persona, listed, setup)

@@ -14,12 +14,12 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, cast
 
 from ..messages.edge import turn_end, turn_start
-from ..messages.errors import BroodlineError
+from ..messages.errors import BroodlineError, ModelError
 from ..messages.payload import AbortCause, TurnEndReason
 from .cancellation import CancellationToken
 from .context import current_actor
 from .interrupt import Interrupt
-from .models.failure import failure_of
+from .models.failure import UNKNOWN, failure_of
 from .notice import AgentFailed
 from .stray import as_exception, is_stray
 from .turn import Turn, end_of
@@ -150,7 +150,6 @@ def _close(agent: Agent, turn: Turn, reason: TurnEndReason, failure: Exception |
 
 def _report(agent: Agent, turn: int, step: int | None, error: Exception) -> None:
     said = failure_of(error)
-    foreign = not isinstance(error.__cause__ or error, BroodlineError)
     agent.runtime.logger.log(
         # A child's result says it too; a root has nobody else to tell.
         logging.WARNING if agent.parent is None else logging.INFO,
@@ -159,10 +158,17 @@ def _report(agent: Agent, turn: int, step: int | None, error: Exception) -> None
         turn,
         said.code,
         said.message,
-        exc_info=error if foreign else None,
+        exc_info=error if _is_foreign(error) else None,
     )
     notice = AgentFailed(agent, turn, step, error)
     agent.runtime.hooks.emit("agent/error", notice, scope=agent.scope)
+
+
+def _is_foreign(error: BaseException) -> bool:
+    """Whether it comes from code that is not ours and did not speak in our terms."""
+    while isinstance(error, ModelError) and error.code == UNKNOWN and error.__cause__ is not None:
+        error = error.__cause__
+    return not isinstance(error, BroodlineError)
 
 
 def _goes_on(agent: Agent, token: CancellationToken, ended: TurnEndReason | None) -> bool:

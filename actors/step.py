@@ -67,13 +67,16 @@ async def _propose(turn: Turn) -> CallConfig:
             answer = await answer
         config = proposed(answer, config, agent.id)
     if not config.provider or not config.model:
-        missing = "provider" if not config.provider else "model"
-        raise ConfigurationError(
-            f"agent {agent.id} has no {missing} to ask; give Runtime(model=...), or provider= and "
-            "model= when the agent is created",
-            code="NO_ROUTE",
-        )
+        raise _no_route(agent.id, config.provider)
     return config
+
+
+def _no_route(agent_id: str, provider: str | None) -> ConfigurationError:
+    if provider:
+        said = f"asks provider {provider!r}, but for no model of it; give model= beside provider="
+    else:
+        said = "has no provider to ask; give Runtime(model=...), or provider= and model="
+    return ConfigurationError(f"agent {agent_id} {said} when the agent is created", code="NO_ROUTE")
 
 
 def _log_header(turn: Turn, config: CallConfig) -> None:

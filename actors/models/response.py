@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TypeAlias, cast
+from typing import TypeAlias, TypeVar, cast
 
 from ...messages.chunk import (
     BlockEnd,
@@ -16,11 +17,14 @@ from ...messages.chunk import (
     UsageChunk,
 )
 from ...messages.content import Block, Text
-from ...messages.errors import ConfigurationError
+from ...messages.errors import ConfigurationError, ModelError
 from ...messages.request import ModelRequest
 from .entry import Entry, blocks, chunks, text
 from .failure import malformed
 from .playback import ANSWER_TYPES
+from .redaction import render_chain
+
+T = TypeVar("T")
 
 _CHUNK_TYPES = (BlockStart, TextDelta, ReasoningDelta, ToolCallDelta, BlockEnd, UsageChunk, Finish)
 
@@ -63,8 +67,29 @@ def answer_of(value: object, function: Callable[..., object]) -> Entry:
     try:
         return entry_of(value)
     except ConfigurationError as error:
-        name = getattr(function, "__qualname__", type(function).__name__)
-        raise malformed(f"{name} returned no response: {error.message}") from error
+        raise malformed(f"{_name(function)} returned no response: {error.message}") from None
+
+
+async def ask_function(function: Callable[[T], object], argument: T) -> Entry:
+    """Take what a rule or a function entry makes of its argument, now or later.
+
+    Raises:
+        ModelError: Its own; for any other error one that names the function.
+    """
+    try:
+        value = function(argument)
+        if inspect.isawaitable(value):
+            value = await value
+    except ModelError:
+        raise
+    except Exception as error:
+        raise ModelError(f"{_name(function)} raised {render_chain(error)}") from error
+    return answer_of(value, function)
+
+
+def _name(function: Callable[..., object]) -> str:
+    name: str = getattr(function, "__qualname__", type(function).__name__)
+    return name.rpartition("<locals>.")[2]
 
 
 def _blocks_of(item: object) -> tuple[Block, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
@@ -12,7 +11,7 @@ from ...messages.request import ModelRequest
 from .conversation import Conversation
 from .entry import Entry
 from .local import LocalModel, Sleep
-from .response import EntryLike, answer_of
+from .response import EntryLike, ask_function
 
 Rule: TypeAlias = Callable[[Conversation], EntryLike | Awaitable[EntryLike]]
 
@@ -39,7 +38,7 @@ class RuleModel(LocalModel):
 
     Args:
         rule: The function. What it raises fails the request: a `ModelError` with its
-            own code, anything else with ``UNKNOWN``.
+            own code, anything else with ``UNKNOWN``, naming the function.
         provider: Name that agents ask for.
         model: Its own name.
         latency: Seconds before each response.
@@ -77,7 +76,4 @@ class RuleModel(LocalModel):
         self._rule = rule
 
     async def _entry(self, step: None, request: ModelRequest) -> Entry:
-        value = self._rule(Conversation(request))
-        if inspect.isawaitable(value):
-            value = await value
-        return answer_of(value, self._rule)
+        return await ask_function(self._rule, Conversation(request))

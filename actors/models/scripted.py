@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import Never, TypeAlias
 
 from ...messages.errors import ConfigurationError, ModelError
 from ...messages.request import ModelRequest
 from .entry import Entry
 from .local import LocalModel, Sleep
-from .response import EntryFunction, EntryLike, answer_of, entry_of
+from .response import EntryFunction, EntryLike, ask_function, entry_of
 
 ScriptEntry: TypeAlias = EntryLike | EntryFunction
 
@@ -46,7 +45,7 @@ class ScriptedModel(LocalModel):
 
     def __init__(
         self,
-        *,
+        *misplaced: Never,
         shared: Sequence[ScriptEntry] | None = None,
         each: Sequence[ScriptEntry] | None = None,
         provider: str = "scripted",
@@ -56,6 +55,11 @@ class ScriptedModel(LocalModel):
         max_tokens: int | None = None,
         record: bool = True,
     ) -> None:
+        if misplaced:
+            raise ConfigurationError(
+                "ScriptedModel takes its script by name: each=[...] (the list from its start in "
+                "every session) or shared=[...] (one list over all sessions)"
+            )
         if (shared is None) == (each is None):
             raise ConfigurationError(
                 "ScriptedModel takes exactly one of shared=[...] (one list over all sessions) and "
@@ -96,7 +100,7 @@ class ScriptedModel(LocalModel):
             return
         total = len(self._steps)
         if self._shared or not self._next_of:
-            where = f"played {total - self.remaining} of {total} entries"
+            where = f"played {total - self.remaining} of {_entries(total)}"
         else:
             where = "; ".join(
                 f"session {session} played {place} of {total}"
@@ -119,7 +123,7 @@ class ScriptedModel(LocalModel):
     async def _entry(self, step: _Step | None, request: ModelRequest) -> Entry:
         if step is None:
             raise self._used_up(request.session_id)
-        return step if isinstance(step, Entry) else await _evaluate(step, request)
+        return step if isinstance(step, Entry) else await ask_function(step, request)
 
     def _used_up(self, session_id: str) -> ModelError:
         total = len(self._steps)
@@ -129,8 +133,12 @@ class ScriptedModel(LocalModel):
             advice += ", or use each=[...] to play the list from its start in every session"
         return ModelError(
             f"the script of {self.provider}:{self.model} is used up: session {session_id} asked "
-            f"for response {place}, but {said}=[...] has {total} entries; {advice}"
+            f"for response {place}, but {said}=[...] has {_entries(total)}; {advice}"
         )
+
+
+def _entries(count: int) -> str:
+    return "1 entry" if count == 1 else f"{count} entries"
 
 
 def _step(place: int, entry: ScriptEntry) -> _Step:
@@ -139,11 +147,4 @@ def _step(place: int, entry: ScriptEntry) -> _Step:
     try:
         return entry_of(entry)
     except ConfigurationError as error:
-        raise ConfigurationError(f"entry {place} of the script: {error.message}") from error
-
-
-async def _evaluate(function: EntryFunction, request: ModelRequest) -> Entry:
-    value = function(request)
-    if inspect.isawaitable(value):
-        value = await value
-    return answer_of(value, function)
+        raise ConfigurationError(f"entry {place} of the script: {error.message}") from None

@@ -43,14 +43,30 @@ def outcome_of(error: BaseException) -> ToolOutcome:
 
 
 def message_of(error: BaseException) -> str:
-    """What an exception says, whatever its own conversion to a string does."""
+    """What an exception says, whatever its own conversion to a string does.
+
+    One that does not speak for itself (nothing, a key, a number) is named by its type.
+    """
     try:
         text = _writable(str(error))
     except KeyboardInterrupt:
         raise
     except BaseException:
         return f"{type_name(error)} (its message cannot be read)"
-    return text if text.strip() else type_name(error)
+    if not text.strip():
+        return type_name(error)
+    return text if _speaks(error) else f"{type_name(error)}: {text}"
+
+
+def _speaks(error: BaseException) -> bool:
+    """Whether its text was written for people: a string of its own, or a rendering of its own."""
+    if not isinstance(error, Exception) or isinstance(error, StopIteration | StopAsyncIteration):
+        return False
+    rendering: object = type(error).__str__
+    if rendering is KeyError.__str__:
+        return False
+    args = error.args
+    return rendering is not BaseException.__str__ or (len(args) == 1 and isinstance(args[0], str))
 
 
 def _writable(text: str) -> str:

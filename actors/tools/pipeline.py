@@ -188,7 +188,7 @@ class ToolRun:
                 raise
             self.outcome = self._failure(error, dispatched=True)
         else:
-            self.outcome = _success(tool, value)
+            self.outcome = self._success(tool, value)
 
     async def settle(self) -> ToolOutcome:
         """Ask ``tools/post-execute``, apply a cancellation, tell the observers."""
@@ -249,6 +249,7 @@ class ToolRun:
             except BaseException as error:  # a guard that cannot judge must not let pass
                 if not contained(error):
                     raise
+                self._tell(error)
                 return _denied(f"a guard failed: {message_of(error)}")
             if reason is not None:
                 return _denied(reason if isinstance(reason, str) else "a guard refused it")
@@ -313,7 +314,7 @@ class ToolRun:
             raise ConfigurationError(
                 "Accept cannot give a failed call a value; replace its content"
             )
-        return replace(_success(self._checked[0], answer.value), contexts=contexts)
+        return replace(self._success(self._checked[0], answer.value), contexts=contexts)
 
     def _failure(self, error: BaseException, *, dispatched: bool) -> ToolOutcome:
         """The outcome of something raised; the signal's own error is an abort."""
@@ -323,9 +324,31 @@ class ToolRun:
             or isinstance(error, OperationCancelledError | asyncio.CancelledError)
         ):
             return aborted(dispatched=dispatched)
+        self._tell(error)
         if isinstance(error, asyncio.CancelledError):
             return failed(f"tool {self.context.name!a} cancelled itself")
         return outcome_of(error)
+
+    def _success(self, tool: Tool, value: Any) -> ToolOutcome:
+        """The outcome of a returned value, checked and rendered."""
+        try:
+            return _rendered(tool, value)
+        except BaseException as error:
+            if not contained(error):
+                raise
+            self._tell(error)
+            return failed(message_of(error), "INVALID_TOOL_OUTPUT")
+
+    def _tell(self, error: BaseException) -> None:
+        """Tell the developer of an error that the tool did not mean for the model."""
+        if not isinstance(error, ToolError):
+            _LOGGER.warning(
+                "tool %r of agent %s failed: %s",
+                self.context.name,
+                getattr(self._site.agent, "id", None),
+                message_of(error),
+                exc_info=error,
+            )
 
     def _sealed(self, outcome: ToolOutcome) -> ToolOutcome:
         """The outcome with what the context adds to it: conclusion and meta."""
@@ -350,19 +373,19 @@ def _denied(*reasons: str) -> ToolOutcome:
     return failed(message_of(ToolError(told)), "DENIED")
 
 
-def _success(tool: Tool, value: Any) -> ToolOutcome:
-    """The outcome of a returned value, checked and rendered."""
-    try:
-        frozen = freeze(value, f"the value returned by tool {tool.name!a}")
-        if tool.output is not None:
-            faults = tool.output.violations(frozen)
-            if faults:
-                raise ConfigurationError(
-                    f"tool {tool.name!a} returned a value outside its output schema: "
-                    + "; ".join(faults)
-                )
-        return ToolOutcome(sound_content(answered(tool.show(frozen))), value=frozen)
-    except BaseException as error:
-        if not contained(error):
-            raise
-        return failed(message_of(error), "INVALID_TOOL_OUTPUT")
+def _rendered(tool: Tool, value: Any) -> ToolOutcome:
+    """The outcome of a returned value.
+
+    Raises:
+        ConfigurationError: It is no JSON, or outside the output schema.
+        BaseException: What the tool's `render` raised.
+    """
+    frozen = freeze(value, f"the value returned by tool {tool.name!a}")
+    if tool.output is not None:
+        faults = tool.output.violations(frozen)
+        if faults:
+            raise ConfigurationError(
+                f"tool {tool.name!a} returned a value outside its output schema: "
+                + "; ".join(faults)
+            )
+    return ToolOutcome(sound_content(answered(tool.show(frozen))), value=frozen)

@@ -15,7 +15,7 @@ from broodline.actors.notice import RequestFailed, RequestProposal, Retry
 from broodline.actors.tools.tool import Tool
 from broodline.messages.chunk import Chunk, Finish, ModelFailure, TextDelta
 from broodline.messages.content import Text, text_of
-from broodline.messages.errors import ModelError
+from broodline.messages.errors import ConfigurationError, ModelError
 from broodline.messages.payload import CallConfig, TurnStart
 
 Look = Callable[[Agent], list[str]]
@@ -152,9 +152,39 @@ async def test_no_route_is_an_error_before_any_header(open_host: Any, types_of: 
 async def test_an_unregistered_provider_is_a_failure(open_host: Any) -> None:
     """core #261: a provider nobody serves is a terminal NO_ADAPTER failure, not a crash."""
     host = await open_host()
+    served = host.models.register(ScriptedModel(shared=[], provider="nobody"))
     agent = (await host.agents.create(provider="nobody", model="m")).agent
+    served.dispose()
     await run(agent, "prompt")
     assert last_reason(agent).error.code == "NO_ADAPTER"
+
+
+async def test_a_provider_that_nobody_serves_is_refused_at_once(open_host: Any) -> None:
+    """DESIGN 8: create() names the provider, those that there are, and how to register one."""
+    host = await open_host(ScriptedModel(shared=[]))
+    with pytest.raises(ConfigurationError) as caught:
+        await host.agents.create(provider="gpt")
+    assert str(caught.value) == (
+        "no model of provider 'gpt' is registered (there are: scripted); "
+        "register one with runtime.models.register(...)"
+    )
+    assert host.agents.list() == ()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({}, "has no provider to ask; give Runtime"),
+        ({"provider": "p"}, "asks provider 'p', but for no model of it; give model="),
+    ],
+)
+async def test_a_route_that_is_not_whole(open_host: Any, options: Any, said: str) -> None:
+    """core 8.11: the turn ends in NO_ROUTE, saying which half is missing; create() did not mind."""
+    host = await open_host()
+    host.models.register(ScriptedModel(shared=[], provider="p"))
+    agent = (await host.agents.create(**options)).agent
+    await run(agent, "prompt")
+    assert said in last_reason(agent).error.message
 
 
 async def test_an_interceptor_chooses_the_model(open_host: Any) -> None:

@@ -243,6 +243,8 @@ async def test_the_order_is_that_of_the_calls(ask: Ask) -> None:
 @pytest.mark.parametrize("lists", [{}, {"shared": ["a"], "each": ["a"]}])
 def test_exactly_one_list(lists: Any) -> None:
     """DESIGN section 9: exactly one of ``shared`` and ``each`` is given."""
+    with pytest.raises(ConfigurationError, match=r"by name: each=\[...\]"):
+        ScriptedModel(["a"])  # type: ignore[arg-type]  # pyright: ignore
     with pytest.raises(ConfigurationError, match="exactly one of shared"):
         ScriptedModel(**lists)
 
@@ -265,7 +267,7 @@ async def test_a_used_up_list_of_a_session_fails_loudly(play: Play, ask: Ask) ->
     assert await said(play, model, ask("b")) == "one"
     error = (await play(model, ask("a"))).error
     assert isinstance(error, ModelError)
-    assert "session a asked for response 2, but each=[...] has 1 entries" in error.message
+    assert "session a asked for response 2, but each=[...] has 1 entry;" in error.message
 
 
 async def test_requests_are_recorded(play: Play, ask: Ask) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -503,7 +504,11 @@ class HostileCode(ToolError):
         (ToolError("gone", code="FS_NOT_FOUND"), "gone", ErrorInfo("ToolError", "FS_NOT_FOUND")),
         (ModelError("busy", "RATE_LIMIT"), "busy", ErrorInfo("ModelError", "RATE_LIMIT")),
         (HostileCode(), "sly", ErrorInfo("HostileCode", "TOOL")),
-        (SystemExit(3), "3", None),
+        (SystemExit(3), "SystemExit: 3", None),
+        (KeyError("gold"), "KeyError: 'gold'", None),
+        (ValueError("a", 2), "ValueError: ('a', 2)", None),
+        (IndexError(7), "IndexError: 7", None),
+        (OSError(2, "No such file"), "[Errno 2] No such file", None),
         (asyncio.CancelledError(), "tool 'echo' cancelled itself", None),
         (StopAsyncIteration(), "async generator raised", None),
         (ExceptionGroup("two", [ValueError("a")]), "two (1 sub-exception)", None),
@@ -969,3 +974,55 @@ async def test_an_error_that_must_not_be_asked(
     assert outcome.is_error
     assert "UnspeakableError" in shown(outcome)
     assert code(outcome) == "TOOL"
+
+
+async def test_the_developer_is_told_what_a_tool_raised(
+    registry: ToolRegistry,
+    make_tool: MakeTool,
+    make_call: MakeCall,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """DESIGN 8: an error that is no ToolError is logged with tool, agent and traceback."""
+
+    async def careless(arguments: Any, context: ToolContext) -> None:
+        raise KeyError("gold")
+
+    registry.register(make_tool(execute=careless))
+    await run_call(make_call(), registry=registry, agent=SimpleNamespace(id="lead"))
+    [record] = caplog.records
+    assert (record.name, record.levelname) == ("broodline.tools", "WARNING")
+    assert record.getMessage() == "tool 'echo' of agent lead failed: KeyError: 'gold'"
+    assert "in careless" in caplog.text
+
+
+async def test_what_was_meant_for_the_model_is_no_news(
+    registry: ToolRegistry,
+    make_tool: MakeTool,
+    make_call: MakeCall,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """DESIGN 8: a ToolError speaks to the model; the developer's log stays empty."""
+
+    async def body(arguments: Any, context: ToolContext) -> None:
+        raise ToolError("no such file")
+
+    registry.register(make_tool(execute=body))
+    await run_call(make_call(), registry=registry)
+    assert caplog.records == []
+
+
+async def test_the_developer_is_told_of_a_value_that_cannot_be_shown(
+    registry: ToolRegistry,
+    make_tool: MakeTool,
+    make_call: MakeCall,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """DESIGN 8: a failing render, like a failing body, is logged."""
+
+    def render(value: Any) -> str:
+        raise KeyError("gold")
+
+    registry.register(make_tool(render=render))
+    outcome = await run_call(make_call(), registry=registry)
+    assert outcome.content == (Text("Error: KeyError: 'gold'"),)
+    assert "in render" in caplog.text
