@@ -29,7 +29,11 @@ _Parts: TypeAlias = tuple[str | None, Sequence["Tool"], Setup | None]
 
 
 class AgentRegistry:
-    """``runtime.agents``: the live agents of one runtime."""
+    """``runtime.agents``: the live agents of one runtime.
+
+    For programs: `create`, `resume`, `get`, `list`, `roots`, `is_owned_by`. What else
+    there is serves the runtime; an agent is ended with ``handle.dispose()``.
+    """
 
     __slots__ = ("_agents", "_host", "closed")
 

@@ -10,7 +10,8 @@ class Statistics:
     """A picture of one moment.
 
     Attributes:
-        actors: Live actors.
+        actors: Live actors that are no agents.
+        agents: Live agents.
         tasks: Tasks of actors, operations and spawned work.
         dead_letters: Told messages that were never handled because their actor stopped.
         stalls: Times the loop stood still for longer than the threshold.
@@ -19,6 +20,7 @@ class Statistics:
     """
 
     actors: int
+    agents: int
     tasks: int
     dead_letters: int
     stalls: int

@@ -77,5 +77,8 @@ class AgentHost(ActorSystem):
         if default_model is not None:
             self.models.register(default_model, retry=retry)
 
+    def _agent_count(self) -> int:
+        return len(self.agents)
+
     async def _close(self) -> None:
         self.silence.close()

@@ -300,7 +300,8 @@ class ActorSystem(Door):
 
     def closed_error(self) -> ActorDeadError:
         """What a closed runtime answers."""
-        return ActorDeadError(f"This {type(self).__name__} is closed.", code="RUNTIME_CLOSED")
+        kind = type(self).__name__
+        return ActorDeadError(f"This {kind} is closed; make a new {kind}.", code="RUNTIME_CLOSED")
 
     def wait(self, future: pykka.Future[T]) -> Operation[T]:
         """Await a pykka future of any kind; one that is no `Reply` blocks an executor thread."""
@@ -350,10 +351,15 @@ class ActorSystem(Door):
             "%d told message(s) to %s were lost: it stopped before handling them", count, receiver
         )
 
+    def _agent_count(self) -> int:
+        """How many of the actors are agents; for subclasses."""
+        return 0
+
     def statistics(self) -> Statistics:
         """What the runtime counts, as of now; any thread."""
         return Statistics(
             actors=len(self.actors),
+            agents=self._agent_count(),
             tasks=len(self._tasks),
             dead_letters=self._dead_letters,
             stalls=self.watch.stalls,

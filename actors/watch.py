@@ -25,15 +25,23 @@ class StallWatch:
         stalls: How many were seen.
     """
 
-    __slots__ = ("now", "stalls", "threshold")
+    __slots__ = ("_told", "now", "stalls", "threshold")
 
     def __init__(self, now: Callable[[], float], threshold: float) -> None:
         self.now = now
         self.threshold = threshold
         self.stalls = 0
+        self._told = float("-inf")
 
     def report(self, seconds: float, culprit: object) -> None:
-        """Count and log one stall; `culprit` is named by its text."""
+        """Count and log one stall; `culprit` is named by its text.
+
+        Once: what a tool's body did is not said again of the agent around it.
+        """
+        now = self.now()
+        if self._told > now - seconds:
+            return
+        self._told = now
         self.stalls += 1
         logger.warning(
             "The loop stood still for %.3f s because of %s; "

@@ -10,6 +10,16 @@ if TYPE_CHECKING:
     from ..providers.contract import SubagentProvider, SubagentRequest
 
 
+_FIELDS = {
+    "agentOptions": "agent_options",
+    "outputSchema": "output_schema",
+    "depthLimit": "max_depth",
+    "toolFilter": "tool_filter",
+    "persona": "persona",
+}
+"""What a user wrote, by the wire name of the capability."""
+
+
 def missing_capability(provider: SubagentProvider, request: SubagentRequest) -> str | None:
     """The wire name of the first requested capability that the provider lacks, or None.
 
@@ -40,8 +50,8 @@ def check_capabilities(provider: SubagentProvider, request: SubagentRequest) -> 
     missing = missing_capability(provider, request)
     if missing is not None:
         raise SubagentError(
-            f"provider {provider.name!r} does not support {missing}; "
-            "leave it out of the request or choose another provider",
+            f"provider {provider.name!r} does not support {_FIELDS[missing]} in this version; "
+            f"leave it out of the request or choose another provider (capability {missing})",
             code=SubagentErrorCode.UNSUPPORTED_CAPABILITY,
             details={"provider": provider.name, "capability": missing},
         )

@@ -10,6 +10,7 @@ from ..actors.memory_store import MemoryStore
 from ..actors.models.retry import RetryPolicy
 from ..actors.store import Store
 from ..messages.errors import ConfigurationError
+from ..messages.lossless import type_name
 
 _SEAMS = {
     "clock": ("time_ms", "monotonic", "sleep"),
@@ -58,7 +59,9 @@ def check_list(name: str, value: object) -> None:
         ConfigurationError: Naming the argument.
     """
     if isinstance(value, str) or not isinstance(value, Sequence):
-        raise ConfigurationError(f"{name}= takes a list, not {value!r}")
+        raise ConfigurationError(
+            f"{name}= takes a list, not {type_name(value)}; write {name}=[...]"
+        )
 
 
 def _check_members(name: str, value: object, members: Sequence[str]) -> None:

@@ -44,6 +44,13 @@ def diagnostic_of(reason: TurnEndReason | None) -> str | None:
     return bounded(f"{reason.error.code}: {reason.error.message}", DIAGNOSTIC_LIMIT)
 
 
+def because(result: SubagentResult, diagnostic: str | None) -> SubagentResult:
+    """The result, with a diagnostic where it has none."""
+    if diagnostic is None or result.diagnostic is not None:
+        return result
+    return SubagentResult(result.output, result.stop_reason, result.structured, diagnostic)
+
+
 def sound_outcome(outcome: object) -> SubagentResult | Exception:
     """What a driver says that its child came to, fit to be told and logged.
 

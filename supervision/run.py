@@ -19,7 +19,7 @@ from ..messages.errors import (
 from ..messages.payload import AbortCause
 from ..messages.result import SubagentResult
 from .lifecycle import emit_end, emit_start
-from .outcome import said_by, sound_outcome
+from .outcome import because, said_by, sound_outcome
 
 if TYPE_CHECKING:
     from ..actors.agent import Agent
@@ -234,6 +234,8 @@ class SubagentRun:
             self._link.dispose()
             self._link = None
         self._birth.withdraw()
+        if isinstance(outcome, SubagentResult) and outcome.stop_reason == "aborted":
+            outcome = because(outcome, self._service.end_above(self))
         if isinstance(outcome, Exception):
             self.result.fail(outcome)
         else:

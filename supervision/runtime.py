@@ -37,6 +37,18 @@ class Installable(Protocol):
 class Runtime(AgentHost):
     """Agents, their tools, models, sessions, and delegation between them.
 
+    ::
+
+        async with Runtime(model=model, tools=[word_count]) as runtime:
+            root = await runtime.agents.create(persona="You coordinate research.")
+            run = await runtime.subagents.start("spawn", SubagentRequest("Survey.", parent=root))
+            print((await run.result).text)
+
+    ``agents.create(persona=, id=, provider=, model=, tools=, cwd=, ...)`` takes everything
+    by name and nothing that is required; ``subagents.start(name, request)`` takes the name
+    of a provider and a `SubagentRequest`. Both return a `Reply`: await it, or call
+    ``.result()`` in a thread. What other members there are is for the runtime itself.
+
     ``async with Runtime(...) as runtime`` uses the running loop; ``with
     Runtime(...) as runtime`` starts a loop of its own in a thread. Leaving it
     disposes every agent, children first, bounded in time. Several runtimes may

@@ -48,6 +48,9 @@ _logger = logging.getLogger(__name__)
 class SubagentService:
     """Delegation in one runtime.
 
+    For programs: `start`, `register`, `register_driver`, `get`, `list`, `catalog`. What
+    else there is serves the runtime.
+
     Args:
         runtime: Whose agents delegate.
 
@@ -152,9 +155,9 @@ class SubagentService:
         """
         fault = request_fault(request)
         if fault is not None:
-            return Reply.failed(fault, self.system)
+            return Reply.failed(fault, self.system, "start subagent")
         if self._closed:
-            return Reply.failed(_closed_error(), self.system)
+            return Reply.failed(_closed_error(), self.system, "start subagent")
         return self.system.operate(
             self._start, name, request, signal=request.signal, name="start subagent"
         )
@@ -270,6 +273,14 @@ class SubagentService:
             refused.fail(error)
             return refused
         return None
+
+    def end_above(self, run: SubagentRun) -> str | None:
+        """What is about to end `run`, for people: the runtime or its parent; else None."""
+        if self._closed:
+            return "the runtime closed"
+        brood = self._broods.get(run.parent.id)
+        ended = run.parent.closing or (brood is not None and brood.under_end)
+        return "its parent was disposed" if ended else None
 
     def forget(self, run: SubagentRun) -> None:
         """Let go of a run that is released."""

@@ -9,11 +9,12 @@ import asyncio
 from collections.abc import Callable, Coroutine, Generator
 from contextlib import contextmanager
 from functools import partial
-from inspect import isawaitable
-from typing import Any
+from inspect import isawaitable, iscoroutine
+from typing import Any, cast
 
 from ...messages.errors import ToolError
 from ..cancellation import CancellationToken
+from ..watch import StallWatch
 from .tool import Tool, ToolContext
 
 
@@ -26,15 +27,66 @@ async def call_body(tool: Tool, context: ToolContext, system: Any) -> Any:
     """
     if tool.timeout is not None:
         return await _timed(tool, context, system)
-    if tool.plain:
-        return await _plain(tool, context, system)
-    return await tool.execute(context.arguments, context)
+    return await _untimed(tool, context, system)
 
 
 async def _untimed(tool: Tool, context: ToolContext, system: Any) -> Any:
     if tool.plain:
         return await _plain(tool, context, system)
-    return await tool.execute(context.arguments, context)
+    body = tool.execute(context.arguments, context)
+    watch = getattr(system, "watch", None)
+    if watch is None or not iscoroutine(body):
+        return await body
+    return await _Steps(body, context, watch)
+
+
+class _Steps(Coroutine[Any, Any, Any]):
+    """An async body whose every step on the loop is timed, to name the tool of a stall."""
+
+    __slots__ = ("_body", "_context", "_watch")
+
+    def __init__(self, body: Coroutine[Any, Any, Any], context: ToolContext, watch: StallWatch):
+        self._body = body
+        self._context = context
+        self._watch = watch
+
+    def __str__(self) -> str:
+        context = self._context
+        return f"tool {context.name!r} of agent {getattr(context.agent, 'id', None)}"
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        return cast("Generator[Any, Any, Any]", self)
+
+    def __iter__(self) -> _Steps:
+        return self
+
+    def __next__(self) -> Any:
+        return self.send(None)
+
+    def send(self, value: Any, /) -> Any:
+        """Run one step."""
+        start = self._watch.now()
+        try:
+            return self._body.send(value)
+        finally:
+            self._check(start)
+
+    def throw(self, typ: Any, val: Any = None, tb: Any = None, /) -> Any:
+        """Run one step that begins with an exception."""
+        start = self._watch.now()
+        try:
+            return self._body.throw(typ if isinstance(typ, BaseException) else typ())
+        finally:
+            self._check(start)
+
+    def close(self) -> None:
+        """End the body."""
+        self._body.close()
+
+    def _check(self, start: float) -> None:
+        elapsed = self._watch.now() - start
+        if elapsed > self._watch.threshold:
+            self._watch.report(elapsed, self)
 
 
 async def _plain(tool: Tool, context: ToolContext, system: Any) -> Any:

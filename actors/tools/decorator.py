@@ -46,6 +46,13 @@ def tool(
 ) -> Tool | Callable[[Callable[..., Any]], Tool]:
     """Make a `Tool` of a function, with or without arguments to the decorator.
 
+    ::
+
+        @tool(concurrency_safe=True)
+        def word_count(passage: str) -> int:
+            \"\"\"Count the words of a passage.\"\"\"
+            return len(passage.split())
+
     The signature becomes the schema, the docstring the description and, with its
     ``Args`` section, those of the parameters. Arguments arrive as the annotated
     types (models, dataclasses, enums), by name. A parameter annotated `ToolContext`
@@ -59,7 +66,8 @@ def tool(
     Args:
         function: The function, when used without arguments.
         name: None is the function's name.
-        description: None is the docstring before its first section.
+        description: None is the docstring before its first section; without one, the name
+            in words.
         concurrency_safe: Whether calls may overlap; a function of the raw arguments
             may decide.
         timeout: Seconds; see `Tool`.
@@ -80,7 +88,7 @@ def tool(
         signature = Signature(target, label, names)
         return Tool(
             label,
-            signature.description if description is None else description,
+            (signature.description or _in_words(label)) if description is None else description,
             signature.parameters,
             _body_of(target, signature),
             output_schema=signature.output_schema,
@@ -91,6 +99,11 @@ def tool(
         )
 
     return decorate if function is None else decorate(function)
+
+
+def _in_words(name: str) -> str:
+    words = name.strip("_").replace("_", " ")
+    return words[:1].upper() + words[1:] + "."
 
 
 def _function_of(function: Any) -> Any:

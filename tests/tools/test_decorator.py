@@ -595,3 +595,13 @@ async def test_the_context_may_be_optional(registry: ToolRegistry) -> None:
     assert who() == "nobody"
     registry.register(who)
     assert (await run_call(ToolCall("c", "who", ""), registry=registry)).value == "c"
+
+
+def test_a_function_that_says_nothing_is_described_by_its_name() -> None:
+    """DESIGN 9: without a docstring the description is the name in words; given ones stand."""
+
+    def _word_count(passage: str) -> int:
+        return len(passage.split())
+
+    assert tool(_word_count).description == "Word count."
+    assert tool(description="")(_word_count).description == ""
