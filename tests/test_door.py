@@ -22,6 +22,7 @@ PROMISED = [
     "BroodlineError",
     "CancellationToken",
     "ConfigurationError",
+    "Conversation",
     "DeadlockError",
     "DeliveryError",
     "Enter",

@@ -10,6 +10,7 @@ from .actors.agent import Agent
 from .actors.cancellation import CancellationToken
 from .actors.handle import AgentHandle
 from .actors.memory_store import MemoryStore
+from .actors.models.conversation import Conversation
 from .actors.models.retry import RetryPolicy
 from .actors.models.rule import RuleModel
 from .actors.models.scripted import ScriptedModel
@@ -69,6 +70,7 @@ __all__ = [
     "BroodlineError",
     "CancellationToken",
     "ConfigurationError",
+    "Conversation",
     "DeadlockError",
     "DeliveryError",
     "Enter",
