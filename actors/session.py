@@ -12,10 +12,11 @@ from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from typing import Any, Protocol, TypeAlias
 
-from ..messages.codec import decode_payload, sources_of, surface_op_of
+from ..messages.codec import decode_payload, encode_event, sources_of, surface_op_of
 from ..messages.errors import ConfigurationError, SessionError
 from ..messages.event import Event, SurfaceOp, new_event
 from ..messages.header import SessionHeader
+from ..messages.header_codec import encode_header
 from ..messages.lossless import type_name
 from ..messages.message import Message
 from ..messages.payload import (
@@ -168,10 +169,15 @@ class Session:
         """Whether it is sealed: nothing can be appended any more."""
         return self._halt is not None and self._halt is not _CHECKING
 
-    @property
-    def publishing(self) -> bool:
-        """Whether observers are being told of an event right now."""
-        return self._publication is not None and self._publication.running
+    def to_json(self) -> list[dict[str, Any]]:
+        """The session in its wire form: the header, then every event, oldest first.
+
+        JSON-ready, with the names of spec core 15.1; ``json.dumps`` of each is a line
+        of a log file.
+        """
+        header = {"type": "session", **encode_header(self.header)}
+        header.setdefault("delegationDepth", 0)  # required in a log file
+        return [header, *(encode_event(event) for event in self._log)]
 
     def holds(self, payload: Payload) -> bool:
         """Whether this very payload has been committed; looks from the end of the log."""

@@ -32,7 +32,7 @@ def snapshot_message(previous: str | None, contexts: Contexts) -> str | None:
     """The text to send, or None when the model knows already.
 
     Args:
-        previous: Text of the last snapshot the model still sees; see `last_snapshot`.
+        previous: Text of the last snapshot the model still sees.
         contexts: What holds now.
     """
     if not contexts:
@@ -59,14 +59,6 @@ def is_snapshot(message: Message) -> bool:
         and source.get("form") == "snapshot"
         and source.get("plugin") in _PLUGINS
     )
-
-
-def last_snapshot(messages: Sequence[Message]) -> str | None:
-    """Text of the last snapshot among the messages a model sees, or None."""
-    for message in reversed(messages):
-        if is_snapshot(message):
-            return text_of(message.content)
-    return None
 
 
 class SnapshotTrack:

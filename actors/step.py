@@ -15,6 +15,7 @@ from ..messages.payload import (
 )
 from ..messages.plain import plain_text
 from ..messages.request import ModelRequest
+from .envelope import same_envelope
 from .models.protocol import Model
 from .notice import RequestProposal
 from .retrying import wait_for_retry
@@ -80,18 +81,12 @@ def _no_route(agent_id: str, provider: str | None) -> ConfigurationError:
 
 
 def _log_header(turn: Turn, config: CallConfig) -> None:
-    agent = turn.agent
-    tools = agent.tool_view.schemas
-    known = agent.header
-    if (
-        known is not None
-        and (known.config is config or known.config == config)
-        and known.system == agent.system_text
-        and (known.tools is tools or known.tools == (tools or None))
-    ):
+    agent, known = turn.agent, turn.agent.header
+    system, tools = agent.system_text or None, agent.tool_view.schemas or None
+    header = agent.runtime.envelopes.header(config, system, tools)
+    if same_envelope(header, known):
         return
-    system = plain_text(agent.system_text or "", f"system text of agent {agent.id}")
-    header = agent.runtime.envelopes.header(config, system or None, tools or None)
+    plain_text(system or "", f"system text of agent {agent.id}")
     reason = _reason(turn, known)
     first = reason == "initial"
     logged = agent.runtime.envelopes.first(header) if first else HeaderLogged(header, reason)

@@ -29,15 +29,13 @@ class Surface:
 
     Attributes:
         nodes: Sequence numbers of the events shown, in order.
-        generation: How many replaces there were.
     """
 
-    __slots__ = ("_messages", "generation", "nodes")
+    __slots__ = ("_messages", "nodes")
 
     def __init__(self) -> None:
         self.nodes: list[int] = []
         self._messages: list[Message] | None = []
-        self.generation = 0
 
     def messages(self, log: list[Event]) -> list[Message]:
         """A fresh list of the shared messages that `log` shows."""
@@ -84,7 +82,6 @@ class Surface:
         first, last = self._span(event, operation)
         self.nodes[first : last + 1] = [event.seq]
         self._messages = None
-        self.generation += 1
 
     def _span(self, event: Event, operation: Replace) -> tuple[int, int]:
         """Positions of the first and last node of a replace."""

@@ -15,7 +15,6 @@ from broodline.actors.snapshot import (
     CLEARED,
     SnapshotTrack,
     is_snapshot,
-    last_snapshot,
     snapshot_message,
     snapshot_source,
 )
@@ -244,8 +243,8 @@ def test_assistant_is_no_snapshot() -> None:
 def test_last_retained() -> None:
     """core #253: the last snapshot on the surface counts."""
     history: list[Message] = [sent("one", RULES), said("x"), sent("two", OTHER), said("y")]
-    assert last_snapshot(history) == "two"
-    assert last_snapshot([said("x")]) is None
+    track = SnapshotTrack()
+    assert track.due(OTHER, lambda: history) == snapshot_message("two", OTHER)
 
 
 def test_track_over_steps() -> None:

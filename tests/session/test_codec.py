@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ from broodline.messages.content import OpaqueBlock, Text, ToolResult
 from broodline.messages.errors import SessionCorruptError, SessionFormatUnsupportedError
 from broodline.messages.header import SessionHeader
 from broodline.messages.header_codec import decode_header, encode_header
-from broodline.messages.payload import Descriptor, OpaquePayload, ToolFilter
+from broodline.messages.payload import Descriptor, OpaquePayload, ToolFilter, TurnStart
 from broodline.messages.shape import SHAPES
 from broodline.messages.vocabulary import CORE_TYPES, KNOWN_TYPES, OWN_TYPES, TYPED
 
@@ -255,3 +256,14 @@ def test_own_catalogue_event_round_trips() -> None:
 def test_header_is_stopped_clock_safe() -> None:
     """core 1.1: a header that typed code built is written with what it has, no more."""
     assert encode_header(SessionHeader("s", 0)) == {"version": 0, "id": "s", "createdAt": 0}
+
+
+def test_a_session_in_its_wire_form_reads_back(kit: SimpleNamespace) -> None:
+    """core 15.1: header and events of to_json survive JSON and decode to what they were."""
+    session = kit.session()
+    session.append(TurnStart(1))
+    session.append_json("weather/report", {"rain": [1]}, ignorable=True)
+    header, *events = json.loads(json.dumps(session.to_json()))
+    assert (header.pop("type"), header["delegationDepth"]) == ("session", 0)
+    assert decode_header(header).id == session.id
+    assert tuple(decode_event(event) for event in events) == session.events

@@ -119,11 +119,6 @@ class Facts:
             skipped=_merged(self.skipped, other.skipped),
         )
 
-    @property
-    def skipped_count(self) -> int:
-        """Files and folders passed over, for whatever reason."""
-        return sum(noted.count for noted in self.skipped.values())
-
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready; `from_dict` reads it back."""
         document: dict[str, Any] = {wire_name(name): getattr(self, name) for name in _COUNTS}
