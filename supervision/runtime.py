@@ -159,6 +159,10 @@ class Runtime(AgentHost):
         for tool in tools:
             if isinstance(tool, Tool):
                 self.tools.register(tool)
+            elif isinstance(tool, type):
+                raise ConfigurationError(
+                    f"tools= holds the class {tool.__name__}; pass one of them: {tool.__name__}()"
+                )
             elif isinstance(tool, Installable):  # pyright: ignore[reportUnnecessaryIsInstance]
                 tool.install(self)
             else:

@@ -5,6 +5,7 @@ Source: spec core 12.1.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -119,6 +120,11 @@ def _is_name(name: object) -> bool:
 def _check_model(model: object) -> None:
     if isinstance(model, type):
         raise ConfigurationError(f"register an instance: {model.__name__}(...), not the class")
+    if inspect.isroutine(model):
+        raise ConfigurationError(
+            f"{getattr(model, '__name__', 'a function')} is a function, not a model; wrap a rule "
+            "in RuleModel(...)"
+        )
     for member in ("provider", "model", "stream"):
         if not hasattr(model, member):
             raise ConfigurationError(

@@ -5,6 +5,8 @@ Source: spec core 10.2.
 
 from __future__ import annotations
 
+from types import TracebackType
+
 from ...messages.content import Text
 from ...messages.errors import BroodlineError
 from ...messages.lossless import type_name
@@ -13,6 +15,8 @@ from .decision import ToolOutcome
 
 ABORT_ERROR = "AbortError"
 TOOL_ERROR = "ToolError"
+
+_ON_THE_WAY = ("broodline.", "concurrent.futures")
 
 
 def failed(message: str, code: str | None = None, *, name: str = TOOL_ERROR) -> ToolOutcome:
@@ -72,3 +76,17 @@ def _speaks(error: BaseException) -> bool:
 def _writable(text: str) -> str:
     """The text without lone surrogates, as exactly a string."""
     return str.encode(text, errors="backslashreplace").decode()
+
+
+def own_frames(error: BaseException) -> TracebackType | None:
+    """The traceback from the first frame that is neither Broodline's nor the thread pool's.
+
+    The way to a tool's function is the same for all tools and tells its author nothing.
+    """
+    frame = error.__traceback__
+    while frame is not None:
+        module = str(frame.tb_frame.f_globals.get("__name__", ""))
+        if not module.startswith(_ON_THE_WAY):
+            return frame
+        frame = frame.tb_next
+    return error.__traceback__

@@ -16,7 +16,13 @@ from inspect import isawaitable
 from typing import Any
 
 from ...messages.content import ToolCall
-from ...messages.errors import ConfigurationError, OperationCancelledError, ToolError
+from ...messages.errors import (
+    ConfigurationError,
+    OperationCancelledError,
+    SubagentDepthError,
+    SubagentError,
+    ToolError,
+)
 from ...messages.lossless import freeze
 from ...messages.message import UserMessage
 from ..cancellation import CancellationToken
@@ -37,7 +43,7 @@ from .decision import (
     ToolProgressed,
     ToolResulted,
 )
-from .failure import aborted, failed, message_of, outcome_of
+from .failure import aborted, failed, message_of, outcome_of, own_frames
 from .registry import ToolRegistry
 from .tool import Tool, ToolContext
 
@@ -341,14 +347,17 @@ class ToolRun:
 
     def _tell(self, error: BaseException) -> None:
         """Tell the developer of an error that the tool did not mean for the model."""
-        if not isinstance(error, ToolError):
-            _LOGGER.warning(
-                "tool %r of agent %s failed: %s",
-                self.context.name,
-                getattr(self._site.agent, "id", None),
-                message_of(error),
-                exc_info=error,
-            )
+        if isinstance(error, ToolError):
+            return
+        refused = isinstance(error, SubagentError | SubagentDepthError)  # an answer, no fault
+        _LOGGER.log(
+            logging.INFO if refused else logging.WARNING,
+            "tool %r of agent %s failed: %s",
+            self.context.name,
+            getattr(self._site.agent, "id", None),
+            message_of(error),
+            exc_info=None if refused else (type(error), error, own_frames(error)),
+        )
 
     def _sealed(self, outcome: ToolOutcome) -> ToolOutcome:
         """The outcome with what the context adds to it: conclusion and meta."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from broodline import CancellationToken, ConfigurationError, Runtime, ScriptedModel
+from broodline import CancellationToken, ConfigurationError, Runtime, ScriptedModel, SubagentTool
 from broodline.actors.models import call, text
 from broodline.actors.tools.tool import Tool
 from broodline.messages.content import text_of
@@ -27,6 +27,8 @@ from broodline.messages.content import text_of
         {"tools": [len]},
         {"providers": 5},
         {"model": 5},
+        {"model": len},
+        {"tools": [SubagentTool]},
         {"max_steps": 0},
         {"request_timeout": -1},
         {"stall_threshold": 0},

@@ -180,3 +180,12 @@ def test_pages_go_on_behind_names_that_bytes_and_characters_order_differently(
         (tmp_path / name).touch()
     found = [path for page in pages(tmp_path, deep=False, limit=1) for path in page.files]
     assert found == sorted(names, key=os.fsencode)
+
+
+def test_a_plain_folder_behind_a_link_may_close_a_loop(tmp_path: Path) -> None:
+    """demo: behind a followed link a folder that the path came through is a loop, as find says."""
+    make(tmp_path, "top/a.py", "top/inner/b.py")
+    (tmp_path / "top" / "loop").symlink_to("..")
+    page = read_page(str(tmp_path / "top"), "", Selection(follow=True), deep=True)
+    assert page.files == ["a.py", "inner/b.py"]
+    assert (page.folders, page.skipped) == (["inner", "loop"], [("loop/top", LOOP)])

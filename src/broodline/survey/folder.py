@@ -195,27 +195,31 @@ class _Walk:
 def _scan_folder(root: str, relative: str, selection: Selection) -> _Scan:
     scan = _Scan()
     path = os.path.join(root, relative)
-    ancestors: set[tuple[int, int]] | None = None
+    # Behind a link a plain folder, too, may be one that the path came through.
+    ancestors = _identities(root, relative) if selection.follow else set[tuple[int, int]]()
     with os.scandir(path) as entries:
         for entry in entries:
             if entry.name.startswith(".") or entry.name == PASSED_OVER:
                 scan.hidden += 1
             elif not entry.is_symlink():
-                _sort_plain(scan, entry, selection)
+                _sort_plain(scan, entry, selection, ancestors)
             elif not selection.follow:
                 scan.links += 1
             else:
-                if ancestors is None:
-                    ancestors = _identities(root, relative)
                 _sort_link(scan, entry, selection, ancestors)
     scan.entries.sort(key=lambda item: os.fsencode(item[0]))
     return scan
 
 
-def _sort_plain(scan: _Scan, entry: os.DirEntry[str], selection: Selection) -> None:
+def _sort_plain(
+    scan: _Scan, entry: os.DirEntry[str], selection: Selection, ancestors: set[tuple[int, int]]
+) -> None:
     try:
         if entry.is_dir(follow_symlinks=False):
-            scan.entries.append((entry.name, True))
+            if ancestors and _identity(os.stat(entry.path)) in ancestors:
+                scan.skipped.append((entry.name, LOOP))
+            else:
+                scan.entries.append((entry.name, True))
         elif not entry.is_file(follow_symlinks=False):
             scan.special += 1
         elif selection.takes(entry.name):
@@ -236,7 +240,7 @@ def _sort_link(
             scan.skipped.append((entry.name, reason_of(error)))
         return
     if stat.S_ISDIR(status.st_mode):
-        if (status.st_dev, status.st_ino) in ancestors:
+        if _identity(status) in ancestors:
             scan.skipped.append((entry.name, LOOP))
         else:
             scan.entries.append((entry.name, True))
@@ -252,6 +256,9 @@ def _identities(root: str, relative: str) -> set[tuple[int, int]]:
     found: set[tuple[int, int]] = set()
     for part in ("", *relative.split("/")):
         path = os.path.join(path, part) if part else path
-        status = os.stat(path)
-        found.add((status.st_dev, status.st_ino))
+        found.add(_identity(os.stat(path)))
     return found
+
+
+def _identity(status: os.stat_result) -> tuple[int, int]:
+    return (status.st_dev, status.st_ino)
