@@ -15,12 +15,19 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("broodline.actors")
 
+_FUTURES_OWN = ("cancel", "cancelled", "exception", "remove_done_callback", "set_result")
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 def not_awaited(label: str, name: str) -> str:
     """The advice for a look at `name` of a reply instead of its value."""
     whose = f"a Reply of {label!r}" if label else "a Reply"
+    if name in _FUTURES_OWN:
+        return (
+            f"this is {whose}, which is no asyncio.Future and has no {name!r}; where one is "
+            "needed, as by asyncio.wait, pass asyncio.ensure_future(reply)"
+        )
     return (
         f"this is {whose} that was not awaited: write (await reply).{name}, "
         f"or reply.result().{name} in a thread"

@@ -7,7 +7,7 @@ import functools
 import logging
 from collections.abc import Callable, Generator, Iterable
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Self, SupportsIndex, TypeVar, cast
 
 import pykka
 
@@ -74,6 +74,16 @@ class Reply(Settlement[T]):
         if not self._done:
             return "<Reply pending>"
         return "<Reply done>" if self._error is None else f"<Reply failed: {self._error!r}>"
+
+    def __copy__(self) -> Self:
+        return self  # there is one answer
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[Any, ...]:
+        if not self._done:
+            raise TypeError(
+                "a pending Reply cannot be pickled or copied deeply; await it and use its value"
+            )
+        return super().__reduce_ex__(protocol)
 
     if not TYPE_CHECKING:  # a checker finds a forgotten await by itself
 

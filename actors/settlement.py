@@ -39,14 +39,16 @@ class Settlement(pykka.Future[T]):
         "_done",
         "_error",
         "_hook",
+        "_looked",  # set only by who looked at an error, or gave up a wait
         "_open",
         "_owner",
         "_system",
-        "_unseen",  # set only where one failed, or a wait for it was given up
+        "_unseen",  # set only where one failed and nobody had looked
         "_value",
     )
 
-    _unseen: Unseen | None
+    _unseen: Unseen
+    _looked: bool
 
     def __init__(self, system: ActorSystem | None = None, owner: Owner = None) -> None:
         # pykka's own attributes are not used, so its constructor is not called.
@@ -128,15 +130,17 @@ class Settlement(pykka.Future[T]):
     def _miss(self, error: BaseException) -> None:
         """From here on somebody should look at the error."""
         system = self._system
-        if not hasattr(self, "_unseen") and (
+        if not hasattr(self, "_looked") and (
             system is None or system.state not in ("closing", "closed")
         ):
-            self._unseen = Unseen(self.label(), error)
+            unseen = self._unseen = Unseen(self.label(), error)
+            if hasattr(self, "_looked"):  # by another thread, between the two lines
+                unseen.seen()
 
     def _look(self) -> None:
         """Somebody looks at the error, or waits and gives up."""
+        self._looked = True  # before the other is read: whoever sets that reads this behind it
         unseen: Unseen | None = getattr(self, "_unseen", None)
-        self._unseen = None
         if unseen is not None:
             unseen.seen()
 

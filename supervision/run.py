@@ -83,7 +83,7 @@ class SubagentRun:
         self.started = system.clock.monotonic()
         self.parent: Agent = birth.parent
         self.local_agent = child.local_agent
-        self.result: Reply[SubagentResult] = Reply(system)
+        self.result: Reply[SubagentResult] = Reply(system, "result of a child")
         self._begun = False
         self._cancelled = False
         self._service = service

@@ -7,6 +7,7 @@ import random
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
+from ..actors.agent import Agent
 from ..actors.agents import AgentRegistry
 from ..actors.clock import Clock
 from ..actors.executor import Executor
@@ -171,8 +172,20 @@ class Runtime(AgentHost):
                     "@broodline.tool, or pass a SubagentTool"
                 )
 
+    def _cut_off(self, root: Agent) -> None:
+        """Let a root begin nothing more, while those below it are still ending."""
+        try:
+            if not root.closing:
+                root.begin_disposal()
+        except Exception:
+            self.logger.exception(
+                "agent %s could not be cut off; it is ended all the same", root.id
+            )
+
     async def _close(self) -> None:
         self.agents.closed = True
+        for root in self.agents.roots():
+            self._cut_off(root)
         # Whatever fails, all that stands behind it gets its turn.
         outcomes: list[object] = []
         outcomes += await asyncio.gather(self.subagents.close(), return_exceptions=True)

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from ...messages.content import ToolCall
-from ...messages.errors import ConfigurationError
+from ...messages.errors import ConfigurationError, SessionError
 from ...messages.message import UserMessage
 from ...messages.plain import quoted
 from ..cancellation import CancellationToken
@@ -220,6 +220,9 @@ class _Batch:
             if seq is None:
                 seq = self._port.call_started(call)
             self._port.call_finished(call, seq, outcome)
+        except SessionError as error:
+            # The log is sealed: its agent was let go of, which has been told already.
+            _LOGGER.info("call %s of tool %r has no result: %s", call.id, call.name, error)
         except Exception:
             _LOGGER.exception("call %s of tool %r could not be given a result", call.id, call.name)
 

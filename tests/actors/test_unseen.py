@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import gc
 import logging
+import pickle
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -208,3 +211,35 @@ def test_an_error_that_cannot_be_shown(caplog: pytest.LogCaptureFixture) -> None
     with caplog.at_level(logging.ERROR):
         Reply.failed(Shy("x"), None, "start")
     assert told(caplog) == ["start failed and nobody looked: Shy" + ADVICE]
+
+
+def test_a_look_and_a_settlement_at_the_same_time(caplog: pytest.LogCaptureFixture) -> None:
+    """DESIGN 2: whichever of looking and failing comes first, a seen failure is not told."""
+    for _ in range(300):
+        reply: Reply[None] = Reply()
+        barrier = threading.Barrier(2)
+
+        def look(reply: Reply[None] = reply, barrier: threading.Barrier = barrier) -> None:
+            barrier.wait()
+            with pytest.raises(KeyError):
+                reply.result(timeout=10)
+
+        looker = threading.Thread(target=look)
+        looker.start()
+        barrier.wait()
+        reply.fail(KeyError("gold"))
+        looker.join()
+        del reply, look, looker
+    gc.collect()
+    assert caplog.records == []
+
+
+def test_copies_of_a_reply() -> None:
+    """DESIGN 2: there is one answer: a copy is the reply itself, a pickle of it is refused."""
+    reply: Reply[int] = Reply()
+    assert copy.copy(reply) is reply
+    for taken in (pickle.dumps, copy.deepcopy):
+        with pytest.raises(TypeError, match="await it and use its value"):
+            taken(reply)
+    with pytest.raises(AttributeError, match=r"asyncio\.ensure_future"):
+        reply.remove_done_callback  # type: ignore[attr-defined]  # noqa: B018

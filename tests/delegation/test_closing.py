@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
-from broodline import MemoryStore, Runtime, ScriptedModel, SubagentRequest, Tool
+from broodline import MemoryStore, Runtime, ScriptedModel, SubagentRequest, SubagentTool, Tool
 from broodline.actors.models import call, hang, text
+from broodline.messages.content import text_of
+from broodline.messages.payload import TurnEnd
 
 
 async def test_a_child_that_cannot_be_released_keeps_nobody_open() -> None:
@@ -56,3 +58,29 @@ async def test_a_parent_whose_tool_waits_for_a_child_ends_at_once(open_runtime: 
     await root.dispose()
     assert seen == ["aborted"]
     assert runtime.agents.list() == ()
+
+
+async def test_closing_lets_no_root_begin_anything() -> None:
+    """DESIGN 3: while a child is still ending, its root claims no prompt and asks no model."""
+    waiting, called_off = asyncio.Event(), asyncio.Event()
+
+    async def slow(args: Any, context: Any) -> str:
+        context.signal.follow(lambda _cause: called_off.set())
+        waiting.set()
+        await called_off.wait()
+        for _ in range(50):  # it takes its time, while the root might go on
+            await asyncio.sleep(0)
+        return "done"
+
+    script = [call("subagent", description="d", prompt="p"), call("slow"), text("never")]
+    model = ScriptedModel(shared=script)
+    slowly = Tool("slow", "slow", {"type": "object"}, slow)
+    async with Runtime(model=model, tools=[SubagentTool(), slowly]) as runtime:
+        root = await runtime.agents.create()
+        await root.followup("A")
+        await root.followup("B")
+        await waiting.wait()
+    assert len(model.requests) == 2
+    log = root.agent.session.events
+    assert [e.data.reason.kind for e in log if isinstance(e.data, TurnEnd)] == ["aborted"]
+    assert [text_of(m.content) for m in root.agent.inbox.next_turn] == ["B"]
