@@ -21,7 +21,6 @@ from .outcome import diagnostic_of, stop_reason
 
 if TYPE_CHECKING:
     from ..actors.agent import Agent
-    from ..actors.handle import AgentHandle
     from ..actors.host import AgentHost
     from .birth import Birth
     from .driver import Done
@@ -52,18 +51,14 @@ class InProcessDriver:
             parent,
             birth.signal,
         )
-        child.handle = await host.agents.establish(agent_spec)
+        await host.agents.establish(agent_spec)
         return child
 
 
 class InProcessChild:
-    """One child agent while its run lasts; see `Child`.
+    """One child agent while its run lasts; see `Child`."""
 
-    Attributes:
-        handle: Set once the agent is published.
-    """
-
-    __slots__ = ("_birth", "_cancelled", "_done", "_driver", "_local", "handle")
+    __slots__ = ("_birth", "_cancelled", "_done", "_driver", "_local")
 
     def __init__(self, driver: InProcessDriver, birth: Birth) -> None:
         self._driver = driver
@@ -71,7 +66,6 @@ class InProcessChild:
         self._local: Agent | None = None
         self._done: Done | None = None
         self._cancelled = False
-        self.handle: AgentHandle | None = None
 
     @property
     def local_agent(self) -> Agent | None:
