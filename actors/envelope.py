@@ -13,6 +13,9 @@ from ..messages.options import AgentOptions
 from ..messages.payload import CallConfig, HeaderLogged, RequestHeader, ToolSchema
 from .snapshot import Contexts, snapshot_source
 
+CEILING_DEFAULTED = FrozenDict({"maxTokens": True})
+"""The mark of an envelope whose ceiling is the model's own. Source: spec core 12.1."""
+
 
 def canonical(header: RequestHeader) -> RequestHeader:
     """The one form of an envelope: an empty system text and tool list are None.
@@ -50,10 +53,11 @@ class EnvelopeCache:
     them small and makes "unchanged" a comparison by identity.
     """
 
-    __slots__ = ("_configs", "_first", "_header", "_snapshot", "_sources")
+    __slots__ = ("_configs", "_filled", "_first", "_header", "_snapshot", "_sources")
 
     def __init__(self) -> None:
         self._configs: dict[AgentOptions, CallConfig] = {}
+        self._filled: tuple[CallConfig, CallConfig] | None = None
         self._sources: dict[tuple[str, str], FrozenDict] = {}
         self._header: RequestHeader | None = None
         self._first: HeaderLogged | None = None
@@ -74,6 +78,13 @@ class EnvelopeCache:
             )
         return config
 
+    def with_ceiling(self, config: CallConfig, max_tokens: int) -> CallConfig:
+        """`config` with the ceiling that its model has by itself."""
+        last = self._filled
+        if last is None or last[0] is not config or last[1].max_tokens != max_tokens:
+            last = self._filled = (config, replace(config, max_tokens=max_tokens))
+        return last[1]
+
     def source(self, config: CallConfig) -> FrozenDict:
         """The source of a message from that model."""
         key = (config.provider, config.model)
@@ -85,7 +96,11 @@ class EnvelopeCache:
         return source
 
     def header(
-        self, config: CallConfig, system: str | None, tools: tuple[ToolSchema, ...] | None
+        self,
+        config: CallConfig,
+        system: str | None,
+        tools: tuple[ToolSchema, ...] | None,
+        defaults: FrozenDict | None = None,
     ) -> RequestHeader:
         """The canonical envelope of these parts; the last one again if they are the same."""
         last = self._header
@@ -94,9 +109,10 @@ class EnvelopeCache:
             and last.config is config
             and last.system is system
             and last.tools is tools
+            and last.adapter_defaults is defaults
         ):
             return last
-        self._header = RequestHeader(config, system, tools)
+        self._header = RequestHeader(config, system, tools, defaults)
         return self._header
 
     def snapshot(self, contexts: Contexts, text: str) -> tuple[tuple[Text], FrozenDict]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 from ..messages.content import Block, ToolCall
 from ..messages.errors import ConfigurationError
+from ..messages.lossless import FrozenDict
 from ..messages.message import AssistantMessage
 from ..messages.payload import (
     AssistantReplied,
@@ -15,7 +16,7 @@ from ..messages.payload import (
 )
 from ..messages.plain import plain_text
 from ..messages.request import ModelRequest
-from .envelope import same_envelope
+from .envelope import CEILING_DEFAULTED, same_envelope
 from .models.protocol import Model
 from .notice import RequestProposal
 from .retrying import wait_for_retry
@@ -41,8 +42,12 @@ async def respond(turn: Turn) -> bool:
     agent = turn.agent
     config = await _propose(turn)
     turn.check()
-    _log_header(turn, config)
-    attempt = await _ask(turn, agent.runtime.models.require(config.provider), config)
+    model = agent.runtime.models.get(config.provider)
+    ceiling = None if config.max_tokens is not None else getattr(model, "max_tokens", None)
+    if ceiling is not None:
+        config = agent.runtime.envelopes.with_ceiling(config, ceiling)
+    _log_header(turn, config, CEILING_DEFAULTED if ceiling is not None else None)
+    attempt = await _ask(turn, model or agent.runtime.models.require(config.provider), config)
     content = attempt.assembler.message_content()
     _log_message(turn, config, attempt, content, interrupted=None)
     finish = attempt.assembler.finish
@@ -80,10 +85,10 @@ def _no_route(agent_id: str, provider: str | None) -> ConfigurationError:
     return ConfigurationError(f"agent {agent_id} {said} when the agent is created", code="NO_ROUTE")
 
 
-def _log_header(turn: Turn, config: CallConfig) -> None:
+def _log_header(turn: Turn, config: CallConfig, defaults: FrozenDict | None) -> None:
     agent, known = turn.agent, turn.agent.header
     system, tools = agent.system_text or None, agent.tool_view.schemas or None
-    header = agent.runtime.envelopes.header(config, system, tools)
+    header = agent.runtime.envelopes.header(config, system, tools, defaults)
     if same_envelope(header, known):
         return
     plain_text(system or "", f"system text of agent {agent.id}")
@@ -146,6 +151,9 @@ def _log_message(
     interrupted: bool | None,
 ) -> None:
     message_id = turn.agent.runtime.ids.new("message")
-    message = AssistantMessage(message_id, content, turn.agent.runtime.envelopes.source(config))
+    source, finish = turn.agent.runtime.envelopes.source(config), attempt.assembler.finish
+    if finish is not None and finish.replay_state is not None:
+        source = FrozenDict({**source, "replayState": finish.replay_state})
+    message = AssistantMessage(message_id, content, source)
     reply = AssistantReplied(turn.number, turn.step, message, attempt.assembler.usage, interrupted)
     turn.session.append(reply, surface="append", sources=tuple(attempt.seqs))

@@ -13,6 +13,7 @@ from ..actors.clock import Clock
 from ..actors.executor import Executor
 from ..actors.host import AgentHost
 from ..actors.identity import IdSource
+from ..actors.models.naming import model_named
 from ..actors.models.protocol import Model
 from ..actors.models.retry import RetryPolicy
 from ..actors.registration import Registration
@@ -57,6 +58,7 @@ class Runtime(AgentHost):
 
     Args:
         model: Answers agents that name no other; more with ``runtime.models.register``.
+            Text such as ``"openai:gpt-5"`` makes the model of that name.
         tools: Seen by every agent: what ``@tool`` makes, and `SubagentTool`.
         persona: What every agent is told it is, unless it has a persona of its own.
         store: ``"memory"`` or a store of one's own.
@@ -95,7 +97,7 @@ class Runtime(AgentHost):
     def __init__(
         self,
         *,
-        model: Model | None = None,
+        model: Model | str | None = None,
         tools: Sequence[Tool | Installable] = (),
         persona: str | None = None,
         store: str | Store = "memory",
@@ -130,7 +132,7 @@ class Runtime(AgentHost):
             store=store_of(store),
             settings=settings,
             retry=retry,
-            default_model=model,
+            default_model=model_named(model) if isinstance(model, str) else model,
             clock=clock,
             ids=ids,
             random=random,
@@ -192,7 +194,7 @@ class Runtime(AgentHost):
         for agents in (self.agents.roots, self.agents.list):
             ends = [self.agents.end(agent) for agent in agents()]
             outcomes += await asyncio.gather(*ends, return_exceptions=True)
-        closing = (self.store.close(), super()._close())
+        closing = (self.models.close(), self.store.close(), super()._close())
         outcomes += await asyncio.gather(*closing, return_exceptions=True)
         failures = [outcome for outcome in outcomes if isinstance(outcome, Exception)]
         if failures:

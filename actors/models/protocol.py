@@ -6,7 +6,7 @@ Source: spec core 12.2, 12.3.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from ...messages.chunk import Chunk
 from ...messages.request import ModelRequest
@@ -44,7 +44,8 @@ class Model(Protocol):
       serves all agents.
 
     A model may also have ``max_tokens: int | None``, the ceiling of one response
-    where neither the agent nor the request sets one.
+    where neither the agent nor the request sets one; and ``async def aclose()``, with
+    which a runtime that it was given to has it close its connections: see `ClosableModel`.
 
     Attributes:
         provider: Name that agents ask for; a registry may serve it under others.
@@ -62,5 +63,18 @@ class Model(Protocol):
 
         An async generator is closed with ``aclose`` whatever happens. The request
         is shared and frozen: read it, never change it.
+        """
+        ...
+
+
+@runtime_checkable
+class ClosableModel(Protocol):
+    """A model that holds connections."""
+
+    async def aclose(self) -> None:
+        """Let go of what is open on the running loop.
+
+        Called when a runtime that the model was given to has ended its agents. Another
+        runtime may still use the model, or use it later: what is in use stays open.
         """
         ...

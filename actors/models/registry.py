@@ -5,13 +5,16 @@ Source: spec core 12.1.
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...messages.errors import ConfigurationError, ModelError
+from ...messages.options import check_options
 from ..registration import Registration
-from .protocol import Model
+from .naming import model_named
+from .protocol import ClosableModel, Model
 from .retry import RetryPolicy
 
 NORMAL_RETRY = RetryPolicy()
@@ -26,14 +29,15 @@ class _Entry:
 class ModelRegistry:
     """The models of one runtime. Use it on the runtime's loop, or before it starts."""
 
-    __slots__ = ("_entries",)
+    __slots__ = ("_entries", "_to_close")
 
     def __init__(self) -> None:
         self._entries: dict[str, _Entry] = {}
+        self._to_close: dict[int, ClosableModel] = {}
 
     def register(
         self,
-        model: Model,
+        model: Model | str,
         *,
         providers: Sequence[str] | None = None,
         retry: RetryPolicy | None = None,
@@ -44,7 +48,7 @@ class ModelRegistry:
         Disposing of the registration frees all of them.
 
         Args:
-            model: What answers.
+            model: What answers; text such as ``"openai:gpt-5"`` is given to `model_named`.
             providers: One or more names, not empty; default ``[model.provider]``.
             retry: How its failures are met; default the normal policy.
 
@@ -52,6 +56,8 @@ class ModelRegistry:
             ConfigurationError: ``DUPLICATE_ADAPTER`` when a name is served already
                 or listed twice; else when a name or the model is not usable.
         """
+        if isinstance(model, str):
+            model = model_named(model)
         _check_model(model)
         names = _names(model, providers)
         for name in names:
@@ -64,6 +70,8 @@ class ModelRegistry:
                 )
         entry = _Entry(model, retry if retry is not None else NORMAL_RETRY)
         self._entries.update(dict.fromkeys(names, entry))
+        if isinstance(model, ClosableModel):
+            self._to_close[id(model)] = model
         return Registration(lambda: self._remove(names, entry))
 
     def get(self, provider: str) -> Model | None:
@@ -96,6 +104,19 @@ class ModelRegistry:
         """Every name that is served, in order of registration."""
         return tuple(self._entries)
 
+    async def close(self) -> None:
+        """Close what the models hold on this loop, all of them whatever one does.
+
+        Raises:
+            ExceptionGroup: With what they raised.
+        """
+        closing = [model.aclose() for model in self._to_close.values()]
+        self._to_close.clear()
+        outcomes = await asyncio.gather(*closing, return_exceptions=True)
+        failures = [outcome for outcome in outcomes if isinstance(outcome, Exception)]
+        if failures:
+            raise ExceptionGroup("models could not be closed", failures)
+
     def _remove(self, names: Sequence[str], entry: _Entry) -> None:
         for name in names:
             if self._entries.get(name) is entry:
@@ -117,6 +138,10 @@ def _is_name(name: object) -> bool:
     return isinstance(name, str) and bool(name.strip())
 
 
+async def _no_close() -> None:
+    """What a model has that holds nothing open."""
+
+
 def _check_model(model: object) -> None:
     if isinstance(model, type):
         raise ConfigurationError(f"register an instance: {model.__name__}(...), not the class")
@@ -131,3 +156,8 @@ def _check_model(model: object) -> None:
                 f"{type(model).__name__} is no model: it has no {member!r}; "
                 "see broodline.actors.models.Model"
             )
+    if not inspect.iscoroutinefunction(getattr(model, "aclose", _no_close)):
+        raise ConfigurationError(
+            f"aclose of {type(model).__name__} must be an async function without arguments"
+        )
+    check_options(None, None, getattr(model, "max_tokens", None), None)
