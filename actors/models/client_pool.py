@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Generic, TypeVar
 from weakref import WeakKeyDictionary
@@ -42,7 +42,7 @@ class ClientPool(Generic[C]):
         self._seats: WeakKeyDictionary[asyncio.AbstractEventLoop, _Seat[C]] = WeakKeyDictionary()
 
     @asynccontextmanager
-    async def use(self) -> AsyncIterator[C]:
+    async def use(self) -> AsyncGenerator[C]:
         """Hold this loop's client open for as long as the block runs."""
         loop = asyncio.get_running_loop()
         seat = self._seats.get(loop)

@@ -20,10 +20,10 @@ _SECRETS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"(://)[^/\s:@]{1,256}:[^/\s@]{1,256}@"), rf"\1{_MARK}@"),
     # Bearer abcdefgh, Basic dXNlcjpwYXNz
     (re.compile(r"(?i)\b(bearer|basic)\s{1,8}[a-z0-9._~+/=-]{8,}"), rf"\1 {_MARK}"),
-    # keys that can be told by their first letters
+    # keys that can be told by their first letters, also half hidden behind asterisks
     (
         re.compile(
-            r"\b(?:(?:sk|pk|rk|xox[a-z]|gh[a-z]|github_pat|glpat|hf|gsk|xai)[-_][\w-]{8,}"
+            r"\b(?:(?:sk|pk|rk|xox[a-z]|gh[a-z]|github_pat|glpat|hf|gsk|xai)[-_][\w*-]{8,}"
             r"|(?:AIza|AKIA|ASIA|ya29\.)[\w-]{10,}|eyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)?)"
         ),
         _MARK,
