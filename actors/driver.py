@@ -20,6 +20,7 @@ from .cancellation import CancellationToken
 from .context import current_actor
 from .interrupt import Interrupt
 from .models.failure import UNKNOWN, failure_of
+from .models.redaction import redacted_trace
 from .notice import AgentFailed
 from .stray import as_exception, is_stray
 from .turn import Turn, end_of
@@ -150,15 +151,18 @@ def _close(agent: Agent, turn: Turn, reason: TurnEndReason, failure: Exception |
 
 def _report(agent: Agent, turn: int, step: int | None, error: Exception) -> None:
     said = failure_of(error)
+    foreign = _is_foreign(error)
+    clean = redacted_trace(error) if foreign else None
     agent.runtime.logger.log(
         # A child's result says it too; a root has nobody else to tell.
         logging.WARNING if agent.parent is None else logging.INFO,
-        "agent %s: turn %d ended in an error: %s: %s",
+        "agent %s: turn %d ended in an error: %s: %s%s",
         agent.id,
         turn,
         said.code,
         said.message,
-        exc_info=error if _is_foreign(error) else None,
+        "" if clean is None else "\n" + clean,
+        exc_info=error if clean is None and foreign else None,
     )
     notice = AgentFailed(agent, turn, step, error)
     agent.runtime.hooks.emit("agent/error", notice, scope=agent.scope)

@@ -42,12 +42,15 @@ async def respond(turn: Turn) -> bool:
     agent = turn.agent
     config = await _propose(turn)
     turn.check()
-    model = agent.runtime.models.get(config.provider)
+    models = agent.runtime.models
+    model = models.get(config.provider)
     ceiling = None if config.max_tokens is not None else getattr(model, "max_tokens", None)
     if ceiling is not None:
         config = agent.runtime.envelopes.with_ceiling(config, ceiling)
     _log_header(turn, config, CEILING_DEFAULTED if ceiling is not None else None)
-    attempt = await _ask(turn, model or agent.runtime.models.require(config.provider), config)
+    if model is None:
+        model = models.require(config.provider)
+    attempt = await _ask(turn, model, config)
     content = attempt.assembler.message_content()
     _log_message(turn, config, attempt, content, interrupted=None)
     finish = attempt.assembler.finish

@@ -19,7 +19,7 @@ from .models.assembler import Assembler
 from .models.failure import failure_of, malformed
 from .models.grammar import StreamGrammar
 from .models.protocol import Model
-from .models.redaction import redact
+from .models.redaction import redact, redacted_trace
 from .stray import is_stray
 
 if TYPE_CHECKING:
@@ -200,7 +200,13 @@ async def _close(stream: AsyncIterator[Chunk], closing: Interrupt, agent_id: str
     except BaseException as error:
         if not is_stray(error, closing.task):
             raise
-        logger.warning("the stream of agent %s failed while closing", agent_id, exc_info=True)
+        clean = redacted_trace(error)
+        logger.warning(
+            "the stream of agent %s failed while closing%s",
+            agent_id,
+            "" if clean is None else "\n" + clean,
+            exc_info=clean is None,
+        )
 
 
 def _idle_failure(request: ModelRequest, timeout: float | None) -> ModelFailure:

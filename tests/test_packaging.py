@@ -144,7 +144,7 @@ def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_an_installation_is_one_package_that_runs_anywhere(
     empty: Path, wheel: Path, tmp_path: Path
 ) -> None:
-    """Installed alone it adds one name to site-packages; with its needs, command and import run."""
+    """Installed alone it adds one name to site-packages; with its needs and no extra all runs."""
     pip = (sys.executable, "-m", "pip", "--quiet", "--python", empty / "bin" / "python", "install")
     run(*pip, "--no-deps", wheel, cwd=tmp_path)
     (packages,) = (empty / "lib").glob("python*/site-packages")
@@ -157,6 +157,8 @@ def test_an_installation_is_one_package_that_runs_anywhere(
     assert Path(where.strip()) == packages / "broodline" / "__init__.py"
     assert VERSION in run(empty / "bin" / "broodline", "--version", cwd=tmp_path)
     assert "demo" in run(empty / "bin" / "broodline", "--help", cwd=tmp_path)
+    seen = run(python, "-c", EVERY_MODULE, "broodline.testing", cwd=tmp_path)
+    assert "broodline.actors.models.openai_model " in seen
 
 
 def test_what_is_imported_is_what_is_declared() -> None:
@@ -170,16 +172,37 @@ def test_what_is_imported_is_what_is_declared() -> None:
                     imported |= {alias.name.partition(".")[0] for alias in node.names}
                 elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
                     imported.add(node.module.partition(".")[0])
-    declared = {
-        re.split(r"[^\w-]", requirement, maxsplit=1)[0].replace("-", "_")
-        for requirement in SETTINGS["project"]["dependencies"]
-    }
-    assert imported - sys.stdlib_module_names - {"broodline", "pydantic_core"} == declared
+    declared = names_of(SETTINGS["project"]["dependencies"])
+    foreign = imported - sys.stdlib_module_names - {"broodline", "pydantic_core"}
+    assert foreign - names_of(EXTRAS) == declared
+
+
+def test_every_extra_is_in_all_and_in_the_checks() -> None:
+    """What an extra brings is what `all` and the development group bring, in the same versions."""
+    extras = SETTINGS["project"]["optional-dependencies"]
+    assert extras["all"] == [f"broodline[{','.join(name for name in extras if name != 'all')}]"]
+    assert set(EXTRAS) <= set(SETTINGS["dependency-groups"]["dev"])
+
+
+EXTRAS = [
+    requirement
+    for name, requirements in SETTINGS["project"]["optional-dependencies"].items()
+    for requirement in requirements
+    if name != "all"
+]
+
+
+def names_of(requirements: list[str]) -> set[str]:
+    """The import names of what is required."""
+    return {re.split(r"[^\w-]", one, maxsplit=1)[0].replace("-", "_") for one in requirements}
 
 
 EVERY_MODULE = """
-import importlib, pathlib, pkgutil, broodline
+import importlib, pathlib, pkgutil, sys, broodline
+passed_over = tuple(sys.argv[1:]) or ("nothing",)
 for found in pkgutil.walk_packages(broodline.__path__, "broodline."):
+    if found.name.startswith(passed_over):
+        continue
     module = importlib.import_module(found.name)
     print(found.name, pathlib.Path(module.__file__).resolve())
 """

@@ -7,6 +7,7 @@ read by people and by models, and stays.
 from __future__ import annotations
 
 import re
+import traceback
 from typing import cast
 
 TEXT_LIMIT = 2000
@@ -87,6 +88,16 @@ def render_chain(error: BaseException, links: int = 8) -> str:
     if waiting:
         rendered.append("…")
     return redact(" <- ".join(rendered))
+
+
+def redacted_trace(error: BaseException) -> str | None:
+    """The traceback of `error` without credentials; None when it holds none to begin with.
+
+    For a log: an error that shows none is logged as it is, with all that tools find in it.
+    """
+    trace = "".join(traceback.format_exception(error))
+    clean = redact(trace, len(trace) + 1)
+    return None if clean == trace else clean
 
 
 def _named(error: BaseException) -> str:

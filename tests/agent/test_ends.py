@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
 from broodline.actors.agent import Agent
 from broodline.actors.models import RuleModel, ScriptedModel, fail, text
+from broodline.messages.chunk import Chunk, TextDelta
+from broodline.messages.errors import ModelError
 from broodline.messages.payload import AbortCause
+from broodline.messages.request import ModelRequest
 from broodline.supervision.runtime import Runtime
 
 
@@ -164,3 +168,64 @@ async def test_the_tree_shows_a_failed_turn() -> None:
             assert node.failure == failure
             assert node.to_dict().get("failure") == failure
             assert ("turn 1 failed: AUTH]" in str(node)) == (failure is not None)
+
+
+class Leaky:
+    """A model of somebody else's: its errors show the key that it sent."""
+
+    provider = "leaky"
+    model = "leaky"
+
+    def __init__(self, said: str, *, closing: bool = False) -> None:
+        self.said = said
+        self.closing = closing
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[Chunk]:
+        try:
+            yield TextDelta(0, "more than one character")
+            if not self.closing:
+                raise LookupError(self.said)
+        finally:
+            if self.closing:
+                raise OSError(self.said)
+
+
+async def test_no_key_in_the_log_of_a_failed_turn(
+    open_host: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """DESIGN 8: a foreign error's traceback is logged without the key that its text shows."""
+    host = await open_host(Leaky("sent Authorization: Bearer abcdefgh12345678"))
+    handle = await host.agents.create()
+    await handle.followup("go")
+    await handle.when_idle()
+    [record] = failures(caplog)
+    assert "abcdefgh12345678" not in caplog.text
+    assert "Traceback" in record.getMessage()
+    assert "LookupError: sent" in record.getMessage()
+
+
+async def test_a_harmless_traceback_is_logged_whole(
+    open_host: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """DESIGN 8: an error without secrets is logged as it is, for tools that read it."""
+    host = await open_host(Leaky("nothing secret"))
+    handle = await host.agents.create()
+    await handle.followup("go")
+    await handle.when_idle()
+    [record] = failures(caplog)
+    assert record.exc_info is not None
+    assert isinstance(record.exc_info[1], ModelError)
+    assert isinstance(record.exc_info[1].__cause__, LookupError)
+
+
+async def test_no_key_in_the_log_of_a_stream_that_fails_to_close(
+    open_host: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """DESIGN 8: what a stream raises while it is closed is logged without keys."""
+    host = await open_host(Leaky("password=hunter2hunter2", closing=True), max_response_chars=1)
+    handle = await host.agents.create()
+    await handle.followup("go")
+    await handle.when_idle()
+    closing = [r for r in caplog.records if "failed while closing" in r.getMessage()]
+    assert len(closing) == 1
+    assert "hunter2" not in caplog.text
