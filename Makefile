@@ -23,7 +23,7 @@ endif
 # What `make test` runs, each whatever came of the others.
 GATES := lint format mypy pyright layers tests
 
-.PHONY: help demo test hello $(GATES) bench clean
+.PHONY: help demo test hello $(GATES) interop bench clean
 
 help: ## say what there is (this)
 	@grep -hE '^[a-z]+:.*## ' Makefile | sed -E 's/^([a-z]+):[^#]*## /\1\t/' | expand -t 8
@@ -76,6 +76,9 @@ tests: $(VENV)/equipped
 		sed -nE 's/^=*[ ]*([0-9]+ failed, )?([0-9]+) passed.* in [0-9.]+s.*/\2/p' .cache/pytest.log | tail -n 1 > .cache/passed; \
 		exit $$status
 	@$(BIN)/coverage report
+
+interop: $(VENV)/equipped ## read, check and replay the recorded sessions beside the clone; INTEROP="--only NAME --json"
+	@$(BIN)/python tests/interop/run.py $(INTEROP)
 
 bench: $(VENV)/equipped ## measure what docs/performance.md tells; BENCH="--quick --only ROW --json FILE"
 	@$(BIN)/python benchmarks/run.py $(BENCH)
