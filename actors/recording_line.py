@@ -1,0 +1,150 @@
+"""The lines of a log file: from bytes to JSON values, each with its place.
+
+Strict about what could hide damage (two values for a key, ``NaN``, broken UTF-8, a
+line that is cut off), lenient about what an editor leaves behind (a byte order mark,
+carriage returns, blank lines).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, NoReturn, TypeVar, cast
+
+from ..messages.errors import (
+    BroodlineError,
+    ConfigurationError,
+    SessionCorruptError,
+    SessionFormatUnsupportedError,
+)
+from ..messages.lossless import type_name
+from ..messages.plain import quoted
+
+E = TypeVar("E", bound=BroodlineError)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A line of a log: the log's name and the line's number, from 1."""
+
+    log: str
+    line: int
+
+    def corrupt(self, text: str) -> SessionCorruptError:
+        """The error of a damaged line."""
+        return self._at(SessionCorruptError(f"{self.log}:{self.line}: {text}"))
+
+    def located(self, error: BroodlineError) -> BroodlineError:
+        """The error of a decoder, saying where it was found."""
+        if isinstance(error, SessionFormatUnsupportedError):
+            text = f"{self.log}:{self.line}: {error.message}"
+            return self._at(SessionFormatUnsupportedError(text, details=error.details))
+        return self.corrupt(error.message)
+
+    def _at(self, error: E) -> E:
+        error.details |= {"log": self.log, "line": self.line}
+        return error
+
+
+def file_rows(path: str | os.PathLike[str]) -> Iterator[tuple[Place, Any]]:
+    """The JSON values of a file, one a line.
+
+    Raises:
+        ConfigurationError: If the file cannot be read.
+        SessionCorruptError: At the first line that is no JSON value.
+    """
+    name = os.fspath(path)
+    try:
+        with open(path, "rb") as file:
+            data = file.read()
+    except IsADirectoryError:
+        raise ConfigurationError(f"{name} is a folder; read_recording() reads a folder") from None
+    except (OSError, ValueError) as error:
+        raise unreadable(name, error) from None
+    # Not splitlines(): JSON may hold the other line ends of Unicode as they are.
+    *lines, last = data.removeprefix(b"\xef\xbb\xbf").split(b"\n")
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            yield Place(name, number), _value(Place(name, number), line)
+    if last.strip():
+        yield Place(name, len(lines) + 1), _last_value(Place(name, len(lines) + 1), last)
+
+
+def given_rows(rows: Iterable[object]) -> Iterator[tuple[Place, Any]]:
+    """The JSON values of lines, or rows that have been read already.
+
+    Raises:
+        ConfigurationError: If an item is neither text nor an object.
+        SessionCorruptError: At the first line that is no JSON value.
+    """
+    for number, row in enumerate(rows, 1):
+        place = Place("log", number)
+        if isinstance(row, dict):
+            yield place, cast(object, row)
+        elif not isinstance(row, str):
+            raise ConfigurationError(
+                f"item {number} of a log is a {type_name(row)}; give its lines, or the rows that "
+                "session.to_json() made"
+            )
+        elif row.strip():
+            yield place, _parsed(place, row)
+
+
+def unreadable(name: str, error: Exception) -> ConfigurationError:
+    """The error of a path that the system refuses."""
+    reason = error.strerror if isinstance(error, OSError) else None
+    return ConfigurationError(f"{name} cannot be read: {(reason or str(error)).lower()}")
+
+
+def _last_value(place: Place, line: bytes) -> Any:
+    """The value of a line without an end: whole, or cut off."""
+    try:
+        return _value(place, line)
+    except SessionCorruptError as error:
+        raise place.corrupt(
+            "the last line is cut off: it has no line end and is no whole JSON value; take it "
+            f"away to read what stands before it ({error.message})"
+        ) from None
+
+
+def _value(place: Place, line: bytes) -> Any:
+    try:
+        text = line.decode()
+    except UnicodeDecodeError as error:
+        raise place.corrupt(
+            f"byte {error.start + 1} of the line is not UTF-8; a log is written in UTF-8"
+        ) from None
+    return _parsed(place, text)
+
+
+class _RefusedError(ValueError):
+    """JSON that Python would read and a log may not hold."""
+
+
+def _parsed(place: Place, text: str) -> Any:
+    try:
+        return _DECODER.decode(text)
+    except json.JSONDecodeError as error:
+        raise place.corrupt(f"column {error.colno} is no JSON: {error.msg.lower()}") from None
+    except RecursionError:
+        raise place.corrupt("its values nest too deep to be read") from None
+    except ValueError as error:  # refused here, or a number of too many digits
+        raise place.corrupt(str(error)) from None
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    values = dict(pairs)
+    if len(values) != len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for place, key in enumerate(keys) if key in keys[:place])
+        raise _RefusedError(f"an object has the key {quoted(twice)} twice")
+    return values
+
+
+def _constant(name: str) -> NoReturn:
+    raise _RefusedError(f"{name} is no JSON number")
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_constant)
