@@ -8,6 +8,8 @@ from typing import Annotated, TypeAlias
 
 import typer
 
+from .console.command import HELP as RUN_HELP
+from .console.command import run
 from .survey.errand import Errand, Telling
 from .survey.folder import Selection
 from .survey.survey import Order
@@ -139,3 +141,6 @@ def demo(
     order = Order(root, Selection(follow, match), depth, jobs, pace)
     code = Errand(order, Telling(as_json, explain, live, quiet)).run()
     raise typer.Exit(code)
+
+
+app.command(help=RUN_HELP)(run)

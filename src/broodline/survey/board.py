@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypeVar
 
 from .facts import Facts
 
@@ -17,6 +17,9 @@ State: TypeAlias = Literal["running", "done", "unread", "failed", "stopped"]
 
 RECENT = 100
 """How many agents that ended last are kept at hand for a view."""
+
+
+N = TypeVar("N", bound="Node")
 
 
 @dataclass(slots=True, eq=False)
@@ -100,9 +103,12 @@ class Board:
 
     def started(self, agent: str, parent: str | None) -> Node:
         """An agent was created."""
-        node = Node(agent, self.nodes.get(parent) if parent else None)
-        self.nodes[agent] = node
-        self.running[agent] = node
+        return self.add(Node(agent, self.nodes.get(parent) if parent else None))
+
+    def add(self, node: N) -> N:
+        """Take in a new agent, below the one that it names as its parent."""
+        self.nodes[node.id] = node
+        self.running[node.id] = node
         if node.parent is not None:
             node.parent.children.append(node)
         elif self.root is None:

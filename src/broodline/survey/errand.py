@@ -32,7 +32,7 @@ BY_SIGNAL = 128
 READER_GONE = 141
 """What a shell shows for a command that wrote into a closed pipe."""
 
-_CAUSES = {"SIGINT": "Ctrl-C"}
+CAUSES = {"SIGINT": "Ctrl-C"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class Errand:
 
             def stop(number: signal.Signals) -> None:
                 self._signal = number
-                interruption.request(_CAUSES.get(number.name, number.name))
+                interruption.request(CAUSES.get(number.name, number.name))
                 progress.say("demo: stopping all agents; once more ends it at once")
 
             with caught(stop, progress.give_back):

@@ -44,9 +44,11 @@ class Ground:
 
     def list_page(self, folder: str, deep: bool, after: str, check: Check) -> dict[str, Any]:
         """One page of the files and folders in `folder`, or of all below it when `deep`."""
+        inside = _inside(folder)
+        self._stay_inside(os.path.join(self.root, inside), folder)
         page = read_page(
             self.root,
-            _inside(folder),
+            inside,
             self.selection,
             deep=deep,
             after=actual(after) or None,
@@ -123,18 +125,39 @@ class Ground:
             "skipped": skipped,
         }
 
+    def path_of(self, folder: str, file: str) -> str:
+        """The real path of a file named as the tools name it.
+
+        Raises:
+            ToolError: ``OUTSIDE`` if it is not below the top.
+        """
+        path = os.path.join(self.root, _inside(folder), _inside(file))
+        self._stay_inside(path, file)
+        return path
+
     def _paths(self, folder: str, files: Names, check: Check) -> Iterator[tuple[str, str]]:
-        top = os.path.join(self.root, _inside(folder))
         for name in files:
             check()
-            yield name, os.path.join(top, _inside(name))
+            yield name, self.path_of(folder, name)
+
+    def _stay_inside(self, path: str, named: str) -> None:
+        """Refuse what a link leads out of the folder, where links are not followed."""
+        if self.selection.follow:
+            return
+        top = os.path.realpath(self.root)
+        if os.path.commonpath((top, os.path.realpath(path))) != top:
+            raise _outside(named)
 
 
 def _inside(path: str) -> str:
     """The real name of a shown path, if it stays below the survey's top."""
     name = actual(path)
     if name.startswith("/") or ".." in name.split("/") or "\0" in name:
-        raise ToolError(
-            f"{path} is outside the survey; name a path as the list tool does", code="OUTSIDE"
-        )
+        raise _outside(path)
     return name
+
+
+def _outside(path: str) -> ToolError:
+    return ToolError(
+        f"{path} is outside the survey; name a path as the list tool does", code="OUTSIDE"
+    )

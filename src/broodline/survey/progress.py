@@ -7,7 +7,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Protocol, TextIO
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.live import Live
 
 from .board import Board, Node
@@ -118,8 +118,15 @@ class LiveProgress:
 @contextmanager
 def live_progress(board: Board, console: Console, title: str) -> Generator[Progress]:
     """Show the live tree on a terminal; at the end it is wiped, to make room for the report."""
+    with drawn(LiveView(board, title), console) as progress:
+        yield progress
+
+
+@contextmanager
+def drawn(view: RenderableType, console: Console) -> Generator[LiveProgress]:
+    """Draw `view` in place at every tick, and wipe it at the end."""
     live = Live(
-        LiveView(board, title),
+        view,
         console=console,
         auto_refresh=False,
         transient=True,

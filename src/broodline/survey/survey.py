@@ -123,8 +123,8 @@ async def _run(
         with watch(runtime, board):
             root = await runtime.agents.create()
             await root.followup(Task("", order.depth).prompt())
-            finished = await _finished(root, interruption, tick)
-            outcome = _answer(root) if finished else (None, None)
+            done = await finished(root, interruption, tick)
+            outcome = _answer(root) if done else (None, None)
             await root.dispose()
             tick()
     return outcome
@@ -150,10 +150,14 @@ def _runtime(order: Order, ground: Ground) -> Runtime:
     )
 
 
-async def _finished(
-    root: AgentHandle, interruption: Interruption, tick: Callable[[], None]
-) -> bool:
-    """Wait for the root agent; False if an interruption came first."""
+async def finished(root: AgentHandle, interruption: Interruption, tick: Callable[[], None]) -> bool:
+    """Wait for the root agent; False if an interruption came first.
+
+    Args:
+        root: At work.
+        interruption: Ends the wait, not the agent.
+        tick: Called about every `TICK` seconds.
+    """
 
     async def idle() -> None:
         await root.when_idle()

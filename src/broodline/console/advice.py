@@ -1,0 +1,43 @@
+"""What a person can do about a failure, by its code."""
+
+from __future__ import annotations
+
+from ..messages.chunk import ModelFailure
+from .order import Order
+
+_KEYS = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"}
+
+_BY_CODE = {
+    "RATE_LIMIT": "try again later, or with fewer --jobs",
+    "QUOTA": "the account has nothing left to spend; see to its plan and billing",
+    "SERVER": "the provider has trouble; try again later, or raise --retries",
+    "TIMEOUT": "try again, or raise --timeout",
+    "TRANSPORT": "check the network and --base-url",
+    "CONTEXT_WINDOW_EXCEEDED": "ask for less at once, or take a model with a larger window",
+    "INVALID_REQUEST": "check the model's name, --max-tokens and --base-url",
+    "MALFORMED_RESPONSE": "check that the server speaks this provider's format",
+    "EMPTY_RESPONSE": "try again, or word the task differently",
+    "REFUSAL": "the model declined; word the task differently",
+    "RESPONSE_TOO_LARGE": "ask for less at once",
+    "STEP_LIMIT": "raise --max-steps",
+}
+
+NOT_FOUND = 404
+
+
+def advice(failure: ModelFailure, order: Order) -> str | None:
+    """What to do next, or None where nothing is known."""
+    if failure.code == "AUTH":
+        key = _KEYS.get(order.provider)
+        return f"check the key in {key}" if key else "check the key"
+    if failure.status == NOT_FOUND:
+        return "check the model's name and --base-url"
+    return _BY_CODE.get(failure.code)
+
+
+def problem_text(failure: ModelFailure, order: Order) -> str:
+    """The failure in one line: code, status, what was said, and what to do."""
+    status = f" {failure.status}" if failure.status is not None else ""
+    request = f" (request {failure.request_id})" if failure.request_id else ""
+    hint = advice(failure, order)
+    return f"{failure.code}{status}: {failure.message}{request}" + (f"; {hint}" if hint else "")

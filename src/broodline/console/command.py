@@ -1,0 +1,219 @@
+"""``broodline run`` as the command line knows it: options, and what is wrong with them."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated, NoReturn, TypeAlias
+from urllib.parse import urlsplit
+
+import typer
+
+from ..actors.models.naming import model_named
+from ..messages.errors import ConfigurationError
+from ..survey.errand import USAGE, ground_problem, tell
+from ..survey.folder import reason_of
+from ..survey.name import shown
+from .errand import Errand
+from .neutral import one_line
+from .order import Manner, Order
+from .record import Record
+
+HELP = """Give a task to a real model, which may delegate parts of it to a tree of agents.
+
+The agents read one folder with tools and change nothing in it. The answer goes to stdout as it \
+comes, progress and what was used to stderr. The key comes from OPENAI_API_KEY or \
+ANTHROPIC_API_KEY; there is no option for it, since every user of a machine can see the \
+arguments of a command."""
+
+MODEL_VARIABLE = "BROODLINE_MODEL"
+
+TaskText: TypeAlias = Annotated[
+    str, typer.Argument(metavar="TASK", help="What is to be done; - reads it from stdin.")
+]
+ModelName: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--model",
+        "-m",
+        envvar=MODEL_VARIABLE,
+        metavar="PROVIDER:NAME",
+        help="Whom to ask: openai:NAME or anthropic:NAME.",
+    ),
+]
+BaseUrl: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--base-url", metavar="URL", help="Another server that speaks this format."),
+]
+Folder: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        "--path",
+        metavar="FOLDER",
+        help="What the tools read, and nothing outside.",
+        show_default="the current folder",
+    ),
+]
+Depth: TypeAlias = Annotated[
+    int, typer.Option(min=0, max=64, help="Levels of agents below the root; 0 delegates nothing.")
+]
+Jobs: TypeAlias = Annotated[
+    int,
+    typer.Option(min=1, max=1000, help="Tool calls, delegations too, that one agent runs at once."),
+]
+MaxTokens: TypeAlias = Annotated[
+    int | None,
+    typer.Option(min=1, max=2**31, help="Ceiling of one response.", show_default="the model's"),
+]
+MaxSteps: TypeAlias = Annotated[
+    int, typer.Option(min=1, max=100_000, help="Most requests of one agent.")
+]
+System: TypeAlias = Annotated[
+    str | None,
+    typer.Option(metavar="TEXT", help="What the root is told it is.", show_default="our words"),
+]
+Timeout: TypeAlias = Annotated[
+    float, typer.Option(min=0.01, max=86_400, help="Seconds a model may be silent.")
+]
+Retries: TypeAlias = Annotated[
+    int, typer.Option(min=0, max=1000, help="How often a request that failed is made again.")
+]
+RecordTo: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--record", metavar="FOLDER", help="Write the log of every session there, as JSON lines."
+    ),
+]
+AsJson: TypeAlias = Annotated[
+    bool, typer.Option("--json", help="Print one JSON document at the end, and no text before.")
+]
+Live: TypeAlias = Annotated[
+    bool, typer.Option("--live/--no-live", help="Draw the tree of agents on a terminal.")
+]
+Quiet: TypeAlias = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
+Reasoning: TypeAlias = Annotated[
+    bool, typer.Option("--show-reasoning", help="Show what the root thinks, if its model tells.")
+]
+
+
+def run(
+    task: TaskText,
+    model: ModelName = None,
+    base_url: BaseUrl = None,
+    path: Folder = ".",
+    depth: Depth = 2,
+    jobs: Jobs = 8,
+    max_tokens: MaxTokens = None,
+    max_steps: MaxSteps = 100,
+    system: System = None,
+    timeout: Timeout = 600.0,
+    retries: Retries = 5,
+    record: RecordTo = None,
+    as_json: AsJson = False,
+    live: Live = True,
+    quiet: Quiet = False,
+    reasoning: Reasoning = False,
+) -> None:
+    """Do a task with a tree of agents and leave with the exit code."""
+    order = Order(
+        task=_task(task),
+        model=_named(model),
+        path=_folder(path),
+        base_url=_url(base_url),
+        depth=depth,
+        jobs=jobs,
+        max_tokens=max_tokens,
+        max_steps=max_steps,
+        system=_text(system, "--system") if system is not None else None,
+        timeout=timeout,
+        retries=retries,
+        record=record,
+    )
+    manner = Manner(as_json, live, quiet, reasoning)
+    raise typer.Exit(errand_of(order, manner).run())
+
+
+def errand_of(order: Order, manner: Manner) -> Errand:
+    """What `order` needs, made: nothing is asked of a model yet.
+
+    Raises:
+        typer.Exit: With 2, once a line on stderr has said what to do.
+    """
+    try:
+        model = model_named(
+            order.model,
+            base_url=order.base_url,
+            max_tokens=order.max_tokens,
+            timeout=order.timeout,
+        )
+    except ConfigurationError as error:
+        _refuse(error.message)
+    return Errand(order, manner, model, _record(order.record))
+
+
+def _task(given: str) -> str:
+    if given != "-":
+        return _text(given, "the task")
+    if (stdin := sys.stdin) is None:
+        _refuse("the task is to come from stdin, which is closed")
+    try:
+        return _text(stdin.read(), "the task on stdin")
+    except (OSError, UnicodeDecodeError) as error:
+        _refuse(f"the task on stdin cannot be read: {error}")
+
+
+def _text(given: str, subject: str) -> str:
+    if not given.strip():
+        _refuse(f"{subject} is empty")
+    try:
+        given.encode()
+    except UnicodeEncodeError:
+        _refuse(f"{subject} is no text in {sys.getfilesystemencoding()}")
+    return given
+
+
+def _named(model: str | None) -> str:
+    if model is None or not model.strip():
+        _refuse(
+            f"no model: give --model openai:NAME or --model anthropic:NAME, or set {MODEL_VARIABLE}"
+        )
+    return model
+
+
+def _folder(path: str) -> str:
+    root = os.path.abspath(path)
+    problem, code = ("the path is empty", USAGE) if not path else ground_problem(root)
+    if problem is not None:
+        _refuse(f"--path {shown(path)}: {problem}", code)
+    return root
+
+
+def _url(given: str | None) -> str | None:
+    """Refuse what no request could be sent to, without repeating it: it may hold a key."""
+    if given is None:
+        return None
+    try:
+        parts = urlsplit(given)
+        sound = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        sound = False
+    if not sound or not given.isprintable() or " " in given:
+        _refuse("--base-url must be an address such as http://127.0.0.1:8000/v1")
+    return given
+
+
+def _record(folder: str | None) -> Record | None:
+    if folder is None:
+        return None
+    try:
+        return Record(os.path.abspath(folder))
+    except FileExistsError as error:
+        why = error.strerror or str(error)
+        _refuse(f"--record {shown(folder)}: {why.lower()}; name another folder")
+    except OSError as error:
+        _refuse(f"--record {shown(folder)}: {reason_of(error)}")
+
+
+def _refuse(problem: str, code: int = USAGE) -> NoReturn:
+    tell(f"run: {one_line(problem)}")
+    raise typer.Exit(code)

@@ -1,0 +1,57 @@
+"""A run as a terminal shows it while it lasts: the tree, below it the root's last words."""
+
+from __future__ import annotations
+
+import time
+
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.text import Text
+
+from ..survey.view import tree_lines, work
+from ..survey.width import clipped, shortened
+from .board import RunBoard
+from .neutral import neutral
+from .speech import PARAGRAPH, Speech
+
+_FIXED = 7
+"""Lines that are neither tree nor words: title, sums, blank lines, the cursor's."""
+
+
+class RunView:
+    """What `rich.live.Live` shows again and again; drawn anew each time.
+
+    Args:
+        board: The agents.
+        speech: What the root said so far.
+        title: The first line.
+    """
+
+    def __init__(self, board: RunBoard, speech: Speech, title: str) -> None:
+        self.board = board
+        self.speech = speech
+        self.title = title
+        self._start = time.monotonic()
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        height = options.height or console.height
+        width = options.max_width
+        plain = options.ascii_only
+        room = max(height - _FIXED, 2)
+        yield clipped(Text(shortened(self.title, width, plain), "bold"), width, plain)
+        yield Text("")
+        tree = list(tree_lines(self.board, max(room // 2, 1), width, plain))
+        yield from tree
+        yield Text("")
+        if words := self._words(console, width, max(room - len(tree), 1)):
+            yield from words
+            yield Text("")
+        yield clipped(Text(work(self.board)), width, plain)
+        seconds = time.monotonic() - self._start
+        yield clipped(Text(f"{self.board.tokens}, {seconds:.1f} s"), width, plain)
+
+    def _words(self, console: Console, width: int, most: int) -> list[Text]:
+        """The last lines of what the root said."""
+        said = PARAGRAPH.join((*self.speech.kept[-most:], self.speech.attempt)).strip()
+        # Only what could be shown is wrapped, however long the text is.
+        text = Text(neutral(said[-most * width :]).expandtabs(8))
+        return list(text.wrap(console, width))[-most:]

@@ -1,0 +1,142 @@
+"""What a run lets its listeners know, and those who tell it to a person."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from ..messages.payload import RetryPlanned, ToolCalled
+from ..survey.progress import Progress
+from ..survey.width import shortened
+from .board import Worker
+from .neutral import one_line
+from .speech import Speech
+
+ARGUMENTS_KEPT = 80
+"""Columns of a tool call's arguments in a line of progress."""
+
+TEXT_KEPT = 160
+"""Columns of what went wrong in a line of progress."""
+
+DELEGATION = "subagent"
+"""The tool whose calls show as the children that it starts."""
+
+THROWN_AWAY = "run: this answer broke off and is thrown away; the model begins again"
+
+
+class Voice(Protocol):
+    """Hears of everything as it happens, on the runtime's loop; must not wait."""
+
+    def started(self, worker: Worker) -> None:
+        """An agent is there."""
+        ...
+
+    def ended(self, worker: Worker) -> None:
+        """An agent is gone; its state says how."""
+        ...
+
+    def said(self, worker: Worker, piece: str) -> None:
+        """A piece of text came in."""
+        ...
+
+    def thought(self, worker: Worker, piece: str) -> None:
+        """A piece of reasoning came in."""
+        ...
+
+    def finished(self, worker: Worker) -> None:
+        """The message that came in is complete."""
+        ...
+
+    def called(self, worker: Worker, call: ToolCalled) -> None:
+        """A tool call began."""
+        ...
+
+    def refused(self, worker: Worker, name: str, text: str) -> None:
+        """A tool call ended in an error."""
+        ...
+
+    def retrying(self, worker: Worker, retry: RetryPlanned) -> None:
+        """A request failed and is made again after a wait; what came in of it does not count."""
+        ...
+
+
+class Narrator:
+    """Tells of a run: the root's words as speech, everything else as lines of progress.
+
+    Args:
+        speech: The root's words.
+        progress: Takes lines.
+        wordy: Tell each agent and each call; without it only what concerns the speech.
+        reasoning: Tell what the root thinks.
+    """
+
+    def __init__(
+        self, speech: Speech, progress: Progress, *, wordy: bool, reasoning: bool = False
+    ) -> None:
+        self._speech = speech
+        self._progress = progress
+        self._wordy = wordy
+        self._reasoning = reasoning
+        self._thought = ""
+
+    def started(self, worker: Worker) -> None:
+        """Tell of a child; the root is no news."""
+        if worker.parent is not None:
+            self._line(f"{worker.label}: started by {worker.parent.label}")
+
+    def ended(self, worker: Worker) -> None:
+        """Tell how a child ended."""
+        if worker.parent is not None:
+            self._line(f"{worker.label}: {worker.note()}")
+
+    def said(self, worker: Worker, piece: str) -> None:
+        """Pass on what the root says."""
+        if worker.parent is None:
+            self._end_thought()
+            self._speech.say(piece)
+
+    def thought(self, worker: Worker, piece: str) -> None:
+        """Pass on what the root thinks, line by line."""
+        if worker.parent is not None or not self._reasoning:
+            return
+        *lines, self._thought = (self._thought + piece).split("\n")
+        for line in lines:
+            self._think(line)
+
+    def finished(self, worker: Worker) -> None:
+        """The root's next words are a new paragraph."""
+        if worker.parent is None:
+            self._end_thought()
+            self._speech.close()
+
+    def called(self, worker: Worker, call: ToolCalled) -> None:
+        """Tell of a call; of a delegation the child itself is the news."""
+        if call.name == DELEGATION:
+            return
+        arguments = one_line(shortened(call.arguments, ARGUMENTS_KEPT))
+        self._line(f"{worker.label}: {one_line(call.name)} {arguments}".rstrip())
+
+    def refused(self, worker: Worker, name: str, text: str) -> None:
+        """Tell of a call that failed."""
+        self._line(
+            f"{worker.label}: {one_line(name)} failed: {one_line(shortened(text, TEXT_KEPT))}"
+        )
+
+    def retrying(self, worker: Worker, retry: RetryPlanned) -> None:
+        """Tell of a retry, and that what was shown of the answer does not count."""
+        self._end_thought()
+        if worker.parent is None and self._speech.take_back():
+            self._progress.say(THROWN_AWAY)
+        why = one_line(shortened(retry.failure.message, TEXT_KEPT))
+        self._line(f"{worker.label}: {worker.waiting}: {why}")
+
+    def _line(self, line: str) -> None:
+        if self._wordy:
+            self._progress.say(f"run: {line}")
+
+    def _think(self, line: str) -> None:
+        if line.strip():
+            self._progress.say(f"run: thinks: {one_line(line)}")
+
+    def _end_thought(self) -> None:
+        self._think(self._thought)
+        self._thought = ""
