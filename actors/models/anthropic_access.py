@@ -1,0 +1,123 @@
+"""How a server of Anthropic's API is reached: clients of the SDK, and the secrets they hold."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from dataclasses import dataclass
+from typing import Any
+
+from ...messages.errors import ConfigurationError
+from ...messages.plain import quoted
+from .anthropic_address import Address, address_of
+from .client_pool import ClientPool
+from .credential import MARK, Credential, credential_of
+from .redaction import redact
+
+KEY_VARIABLE = "ANTHROPIC_API_KEY"
+URL_VARIABLE = "ANTHROPIC_BASE_URL"
+
+_CONNECT_TIMEOUT = 10.0  # seconds; a server that is there answers the first packet at once
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Access:
+    """The clients to ask, and what no text may show.
+
+    Attributes:
+        pool: One client a loop.
+        url: The server's, fit to be shown; None is Anthropic's own.
+        secrets: Keys and passwords.
+    """
+
+    pool: ClientPool[Any]
+    url: str | None
+    secrets: tuple[Credential, ...]
+
+    def scrub(self, text: str) -> str:
+        """`text` without the secrets, and without whatever else looks like one."""
+        for secret in self.secrets:
+            text = secret.scrub(text)
+        return redact(text)
+
+
+def own_access(
+    sdk: Any, api_key: object, base_url: object, timeout: float | None, subject: str
+) -> Access:
+    """Clients that are made here, from arguments or the environment.
+
+    Args:
+        sdk: The package.
+        api_key: None is the environment's.
+        base_url: None is the environment's, then Anthropic's own.
+        timeout: Seconds of silence on the wire, or None.
+        subject: Who asks, for errors.
+
+    Raises:
+        ConfigurationError: ``MISSING_CREDENTIAL``, ``INVALID_CREDENTIAL``, or a wrong URL.
+    """
+    given = base_url if base_url is not None else os.environ.get(URL_VARIABLE) or None
+    address = address_of(given, subject) if given is not None else None
+    credential = credential_of(api_key, KEY_VARIABLE, subject)
+
+    def make() -> Any:
+        settings: dict[str, Any] = {"api_key": credential.reveal(), "max_retries": 0}
+        if address is not None:
+            settings |= _settings_of(address, credential)
+        connect = _CONNECT_TIMEOUT if timeout is None else min(timeout, _CONNECT_TIMEOUT)
+        # Waiting for a free connection is no silence of the server.
+        settings["timeout"] = sdk.Timeout(timeout, connect=connect, pool=None)
+        return sdk.AsyncAnthropic(**settings)
+
+    hidden = address.secrets if address is not None else ()
+    return Access(
+        ClientPool(make, _close),
+        address.url if address is not None else None,
+        (credential, *map(Credential, hidden)),
+    )
+
+
+def borrowed_access(client: Any, subject: str) -> Access:
+    """A caller's client, without its retries; it is never closed.
+
+    Raises:
+        ConfigurationError: If it is no asynchronous client of the SDK.
+    """
+    adapt = getattr(client, "with_options", None)
+    if adapt is None or not inspect.iscoroutinefunction(getattr(client, "close", None)):
+        raise ConfigurationError(
+            f"client= of {subject} must be an asynchronous client of the package anthropic, such "
+            f"as AsyncAnthropic, not {quoted(type(client).__name__)}"
+        )
+    adapted = adapt(max_retries=0)
+    found: list[object] = [getattr(client, name, None) for name in ("api_key", "auth_token")]
+    try:
+        address = address_of(str(client.base_url), subject)
+    except (ConfigurationError, AttributeError):
+        url = MARK
+    else:
+        url = address.url
+        found += address.secrets
+    secrets = tuple(Credential(key) for key in found if isinstance(key, str) and key)
+    return Access(ClientPool(lambda: adapted, _leave), url, secrets)
+
+
+async def _close(client: Any) -> None:
+    await client.close()
+
+
+async def _leave(client: Any) -> None:
+    """A caller's client stays open."""
+
+
+def _settings_of(address: Address, credential: Credential) -> dict[str, Any]:
+    settings: dict[str, Any] = {"base_url": address.url}
+    if address.query:
+        settings["default_query"] = address.query
+    if address.basic is not None:
+        # The proxy before the server takes the one header, the server the other.
+        settings["default_headers"] = {
+            "Authorization": address.basic,
+            "X-Api-Key": credential.reveal(),
+        }
+    return settings
