@@ -1,0 +1,106 @@
+"""Clients of the official SDK: our own, and those of callers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ...messages.errors import ConfigurationError
+from ...messages.lossless import type_name
+from ...messages.plain import is_finite, quoted
+from .credential import Credential
+from .extra import load_extra
+from .openai_endpoint import Endpoint, endpoint_of
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+
+_CONNECT = 10.0
+"""Seconds that a connection may take to come about; far longer than any server needs."""
+
+
+def own_client(
+    endpoint: Endpoint, credential: Credential, timeout: float | None
+) -> Callable[[], AsyncOpenAI]:
+    """What makes a client for a loop.
+
+    Raises:
+        ConfigurationError: ``MISSING_EXTRA``.
+    """
+    sdk = _sdk()
+
+    def make() -> AsyncOpenAI:
+        connect = _CONNECT if timeout is None else min(timeout, _CONNECT)
+        return _ready(
+            sdk.AsyncOpenAI(
+                api_key=credential.reveal(),
+                base_url=endpoint.url,
+                # The wait for a free connection is no silence of the server.
+                timeout=sdk.Timeout(timeout, connect=connect, pool=None),
+                max_retries=0,
+                default_headers=endpoint.headers or None,
+                default_query=endpoint.query or None,
+            )
+        )
+
+    return make
+
+
+def foreign_client(
+    client: object, api_key: object, base_url: object
+) -> tuple[AsyncOpenAI, Endpoint, Credential]:
+    """A caller's client without its retries, whom it asks, and its key, empty without one.
+
+    Raises:
+        ConfigurationError: If it is no asynchronous client of the SDK, or if a key or a
+            URL was given as well.
+    """
+    if api_key is not None or base_url is not None:
+        raise ConfigurationError(
+            "OpenAIModel got client= and api_key= or base_url=; the client has both already"
+        )
+    if not isinstance(client, _sdk().AsyncOpenAI):
+        raise ConfigurationError(
+            f"client of OpenAIModel must be an AsyncOpenAI or AsyncAzureOpenAI of the package "
+            f"openai, not {type_name(client)}"
+        )
+    known: Any = client
+    key: object = known.api_key
+    credential = Credential(key if isinstance(key, str) else "")
+    return _ready(known.with_options(max_retries=0)), endpoint_of(str(known.base_url)), credential
+
+
+def check_bounds(max_tokens: object, timeout: object) -> None:
+    """Refuse settings that no request could have.
+
+    Raises:
+        ConfigurationError: Naming the argument.
+    """
+    if max_tokens is not None and (type(max_tokens) is not int or max_tokens < 1):
+        raise ConfigurationError(
+            f"OpenAIModel(max_tokens={quoted(max_tokens)}) must be a whole number from 1, or None"
+        )
+    if timeout is not None and not (is_finite(timeout) and _positive(timeout)):
+        raise ConfigurationError(
+            f"OpenAIModel(timeout={quoted(timeout)}) must be a number of seconds above 0, or None"
+        )
+
+
+def _positive(value: Any) -> bool:
+    return bool(value > 0)
+
+
+def _sdk() -> Any:
+    return load_extra("openai", "openai", "OpenAIModel")
+
+
+def _ready(client: Any) -> AsyncOpenAI:
+    """The client, without the thread that it would start for its first request.
+
+    It asks the system for its name in one, to be on the safe side; threads are the
+    runtime's to start. Where the SDK changes this, the thread is back, and that is all.
+    """
+    name_of = getattr(getattr(_sdk(), "_base_client", None), "get_platform", None)
+    if name_of is not None and getattr(client, "_platform", "") is None:
+        client._platform = name_of()
+    return client  # type: ignore[no-any-return]
