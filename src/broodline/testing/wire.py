@@ -98,3 +98,10 @@ __all__ = [
     "status",
     "truncated",
 ]
+
+if __name__ == "__main__":
+    import sys
+
+    from .wire_command import main
+
+    sys.exit(main())

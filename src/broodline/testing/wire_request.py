@@ -67,7 +67,16 @@ class WireRequest:
         return "\n".join(turn.text for turn in self.turns if turn.role in ("system", "developer"))
 
     @property
+    def schemas(self) -> dict[str, dict[str, Any]]:
+        """The schema of the arguments of each tool that is offered, by the tool's name."""
+        found: dict[str, dict[str, Any]] = {}
+        for offered in objects(self.body.get("tools")):
+            one = mapping(offered.get("function")) or offered
+            schema = one.get("parameters" if self.format == "openai" else "input_schema")
+            found[str(one.get("name"))] = mapping(schema) or {}
+        return found
+
+    @property
     def tools(self) -> tuple[str, ...]:
         """Names of the tools that are offered."""
-        offered = objects(self.body.get("tools"))
-        return tuple(str((mapping(one.get("function")) or one).get("name")) for one in offered)
+        return tuple(self.schemas)

@@ -1,0 +1,101 @@
+"""The built-in model of ``python -m broodline.testing.wire``: it delegates, works, sums up.
+
+The root hands its task to two children at once, each lists the top of the folder and
+counts or searches its files, and the root tells what they said. What is not offered
+is left out: without the delegation tool it works itself, without tools it only talks.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, cast
+
+from .wire_form import mapping
+from .wire_request import WireRequest
+from .wire_script import Answer, Call, call, calls, say
+from .wire_turn import Turn
+
+_HELPER = "As a helper, "
+_TASKS = {
+    "count": _HELPER + "count the lines of the files at the top of the folder.",
+    "find": _HELPER + "find the to-do marks in the files at the top of the folder.",
+}
+_MOST_FILES = 20
+_SHOWN = 300
+
+
+def demo_rule(request: WireRequest) -> Answer:
+    """Answer by what has happened since the last message that is no tool result."""
+    task, since = _last_task(request.turns)
+    done = [one for turn in since for one in turn.calls]
+    results = [text for turn in since for _, text in turn.results]
+    if not task.startswith(_HELPER):
+        handed = [
+            call("subagent", {"description": f"{name} files", "prompt": prompt})
+            for name, prompt in _TASKS.items()
+        ]
+        if done and done[0].name == "subagent":
+            return _sum_up(results)
+        if not done and _fits(request, handed[0]):
+            return calls(*handed, text=_words("I hand this to helpers, side by side. "))
+    return _work(request, task, done, results)
+
+
+def _last_task(turns: tuple[Turn, ...]) -> tuple[str, tuple[Turn, ...]]:
+    for at in range(len(turns) - 1, -1, -1):
+        if turns[at].role == "user" and not turns[at].results:
+            return turns[at].text, turns[at + 1 :]
+    return "", turns
+
+
+def _work(request: WireRequest, task: str, done: list[Call], results: list[str]) -> Answer:
+    listing = call("list", {"folder": ""})
+    if not done:
+        if _fits(request, listing):
+            return calls(listing, text=_words("I look at what is there. "))
+        return say(*_words(f"I have no tool for files here, so I only repeat the task: {task}"))
+    if len(done) == 1 and done[0].name == "list":
+        files = _files_in(results[-1] if results else "")
+        goal = "find" if task == _TASKS["find"] else "count"
+        wanted = call(goal, {"folder": "", "files": files[:_MOST_FILES]})
+        if files and _fits(request, wanted):
+            return calls(wanted)
+    found = _short(results[-1]) if results else "nothing"
+    return say(*_words(f"The tool {done[-1].name} answered: {found}"))
+
+
+def _sum_up(results: list[str]) -> Answer:
+    told = "\n".join(f"- {_short(text)}" for text in results)
+    return say(*_words(f"{len(results)} helpers are back. They say:\n{told}"))
+
+
+def _fits(request: WireRequest, one: Call) -> bool:
+    """Whether the tool is offered and takes these arguments."""
+    schema = request.schemas.get(one.name)
+    if schema is None:
+        return False
+    given = (mapping(json.loads(one.arguments)) or {}).keys()
+    required: Any = schema.get("required") or ()
+    return set(required) <= given <= (mapping(schema.get("properties")) or {}).keys()
+
+
+def _files_in(listing: str) -> list[str]:
+    """The names in an answer of the list tool; none where it was an error."""
+    try:
+        found = mapping(json.loads(listing)) or {}
+    except ValueError:
+        return []
+    names = found.get("files")
+    files = cast("list[Any]", names) if isinstance(names, list) else []
+    return [name for name in files if isinstance(name, str)]
+
+
+def _short(text: str) -> str:
+    flat = " ".join(text.split())
+    return flat if len(flat) <= _SHOWN else flat[:_SHOWN] + "…"
+
+
+def _words(text: str) -> tuple[str, ...]:
+    """A piece for each word, its blank with it."""
+    return tuple(re.findall(r"[^ ]+ *| +", text))
