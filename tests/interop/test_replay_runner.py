@@ -1,0 +1,247 @@
+"""The runner itself, on a recording that was made up: it replays, or says what differs."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .command import main
+from .driver import read_driver
+from .made_up import MadeUp, make_up
+
+Said = Callable[[], str]
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> MadeUp:
+    return make_up(tmp_path)
+
+
+@pytest.fixture
+def said(capsys: pytest.CaptureFixture[str]) -> Said:
+    """What was printed since the last look."""
+    return lambda: capsys.readouterr().out
+
+
+def test_what_was_recorded_replays(made: MadeUp, said: Said) -> None:
+    """core 15.6: a scenario that goes as recorded is told as replayed, exit code 0."""
+    assert main(made.write()) == 0
+    *_, told, last = said().splitlines()
+    assert told.split()[:4] == ["1/1", "one", "ok", "2"]
+    assert last == "recordings: 2 read, 0 refused; replayed 1 of 1"
+
+
+CHANGES: list[tuple[str, int, str, Any]] = [
+    ("agent/inbox/spliced", 1, "data.target", "next-step"),
+    ("turn/start", 2, "data.turn", 3),
+    ("step/start", 2, "data.step", 3),
+    ("user/message", 1, "data.content.0.text", "Look."),
+    ("user/message", 2, "data.source.kind", "coordinator"),
+    ("request/header", 1, "data.reason", "resume"),
+    ("request/header", 1, "data.header.config.temperature", 0.5),
+    ("assistant/message", 1, "data.message.content.0.name", "peek"),
+    ("assistant/message", 2, "data.usage.outputTokens", 3),
+    ("assistant/message", 2, "data.interrupted", True),
+    ("assistant/message", 2, "data.message.source.model", "n"),
+    ("assistant/message", 2, "sourceEventSeqs", [6, 7]),
+    ("tool/call", 1, "data.arguments", '{"a": 1}'),
+    ("tool/call", 2, "data.name", "other"),
+    ("tool/result", 2, "data.message.content.0.content.0.text", "eleven"),
+    ("tool/result", 2, "data.message.content.0.isError", True),
+    ("tool/result", 2, "data.error", {"name": "ToolError", "code": "TOOL"}),
+    ("tool/result", 2, "data.meta", {"a": 1}),
+    ("tool/result", 2, "sourceEventSeqs", [2]),
+    ("turn/end", 1, "data.reason", {"kind": "max-tokens"}),
+]
+
+
+@pytest.mark.parametrize(
+    ("kind", "number", "path", "value"), CHANGES, ids=[f"{c[0]} {c[1]} {c[2]}" for c in CHANGES]
+)
+def test_every_change_is_seen(
+    made: MadeUp, said: Said, kind: str, number: int, path: str, value: Any
+) -> None:
+    """core 15.6: one field that is not as recorded makes the scenario differ, by its name."""
+    made.edit(kind, number, path, value)
+    assert main(made.write()) == 1
+    out = said()
+    assert "one differs:" in out
+    assert f"session 0: {kind} {number}: {path}" in out
+    assert out.splitlines()[-1].endswith("replayed 0 of 1")
+
+
+def test_lineage_and_descriptor_are_compared(made: MadeUp, said: Said) -> None:
+    """core 1.1: depth, origin and parent of a child count, and how it is described."""
+    made.child[0].update(delegationDepth=2)
+    made.child[4]["data"].update(label="message", mode="continuable", persona="not compared")
+    assert main(made.write()) == 1
+    out = said()
+    for field in ("header: delegationDepth", "descriptor 1: data.label", "descriptor 1: data.mode"):
+        assert field in out
+    assert "persona" not in out
+
+
+@pytest.mark.parametrize("index", [3, 12, -3])
+def test_another_order_is_shown_side_by_side(made: MadeUp, said: Said, index: int) -> None:
+    """core 15.6: where events are missing, their types are shown as a diff."""
+    gone = made.root.pop(index)["type"]
+    assert main(made.write()) == 1
+    out = said()
+    assert "session 0: other events" in out
+    assert any(line.strip().startswith(f"+{gone}") for line in out.splitlines())
+
+
+def test_events_of_other_products_do_not_count(made: MadeUp) -> None:
+    """core 15.6: product types and the messages of plugins nobody plays are passed over."""
+    title = {"type": "session/title", "data": {"title": "t"}}
+    content = [{"type": "text", "text": "snapshot"}]
+    message = {"id": "s1", "role": "user", "content": content, "source": _plugin("prompt")}
+    made.root += [title, {"type": "user/message", "data": message, "surfaceOp": "append"}]
+    assert main(made.write()) == 0
+
+
+def _plugin(name: str) -> dict[str, str]:
+    return {"kind": "plugin", "plugin": name}
+
+
+def test_messages_of_a_plugin_that_is_played_count(made: MadeUp, said: Said) -> None:
+    """core 15.6: what a driver says for a plugin has to come out as recorded."""
+    made.edit("agent/inbox/spliced", 3, "data.inserted.0.source", _plugin("p"))
+    made.edit("user/message", 2, "data.source", _plugin("p"))
+    assert main(made.write()) == 0
+    made.edit("user/message", 2, "data.content.0.text", "Thanks a lot.")
+    assert main(made.write()) == 1
+    assert "user/message 2: data.content.0.text" in said()
+
+
+MEANT = """
+[[differs]]
+event = "tool/result 2"
+field = "data.message.content.0.content.0.text"
+why = "on purpose"
+"""
+
+
+def test_a_difference_that_is_told_is_meant(made: MadeUp, said: Said) -> None:
+    """core 15.6: a driver may tell a difference, with its reason."""
+    made.driver += MEANT
+    made.edit("tool/result", 2, "data.message.content.0.content.0.text", "eleven")
+    assert main(made.write()) == 0
+    assert "1 fields differ as meant" in said()
+
+
+def test_a_told_difference_has_to_be_there(made: MadeUp, said: Said) -> None:
+    """core 15.6: a difference that is told and is not there is a failure."""
+    made.driver += MEANT
+    assert main(made.write()) == 1
+    assert "is told to differ, and does not" in said()
+
+
+def test_a_refused_file_is_told(made: MadeUp, said: Said) -> None:
+    """core #282: a damaged file is counted, named with its line, and the exit code is 1."""
+    made.child[3] = {"type": "turn/end", "data": {"turn": "one"}}
+    assert main(made.write()) == 1
+    out = said()
+    assert "REFUSED made/up/session.1.jsonl" in out
+    assert "it cannot be played" in out
+    assert out.splitlines()[-1] == "recordings: 2 read, 1 refused; replayed 0 of 1"
+
+
+def test_an_unsound_file_is_refused(made: MadeUp, said: Said) -> None:
+    """core 3 I4: a log that can be read and breaks a rule is refused too."""
+    made.edit("step/start", 1, "data.step", 4)
+    assert main(made.write()) == 1
+    assert "recordings: 2 read, 1 refused" in said()
+
+
+def test_a_session_too_few_is_told(made: MadeUp, said: Said) -> None:
+    """core 12.7: a child that was recorded and never asked makes the scenario differ."""
+    made.driver = made.driver.replace('ask = "subagent"', 'ask = "recorded"')
+    assert main(made.write()) == 1
+    out = said()
+    assert "entries left" in out
+    assert "recorded are 2 sessions, ours are 1" in out
+
+
+def test_an_act_whose_time_never_comes_is_told(made: MadeUp, said: Said) -> None:
+    """core 15.6: what the host was to do and did not is a failure."""
+    acts = '{ say = 2 }, { cancel = "user", when = "call 7" }'
+    made.driver = made.driver.replace("{ say = 2 }", acts)
+    assert main(made.write()) == 1
+    assert "never came" in said()
+
+
+def test_a_reference_to_nothing_is_told(made: MadeUp, said: Said) -> None:
+    """core 15.6: a driver that refers to what was not recorded is told so."""
+    made.driver = made.driver.replace("say = 2", "say = 3")
+    assert main(made.write()) == 1
+    assert "the recording has 2 of inbox insert, not 3" in said()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "place"),
+    [
+        ('host = [{ say = 1, cancel = "user" }]', "host.0"),
+        ('host = [{ say = 1, when = "later" }]', "host.0.when"),
+        ("host = [{ say = 0 }]", "host.0.say"),
+        ("host = []\nhooks = [{ call = 1 }]", "hooks.0"),
+        ("host = []\nhooks = [{ step = '1.1', deny = 1 }]", "hooks.0"),
+        ("host = []\nunknown = 1", "unknown"),
+        ("host = []\ntools = { a = 'real' }", "tools.a"),
+        ("", "host"),
+    ],
+)
+def test_a_malformed_driver_is_refused(tmp_path: Path, wrong: str, place: str) -> None:
+    """core 15.6: a driver file of another shape names the place."""
+    path = tmp_path / "wrong.toml"
+    path.write_text(f'recording = "made/up"\n{wrong}\n')
+    with pytest.raises(ValueError, match=place.replace(".", r"\.")):
+        read_driver(path)
+
+
+def test_one_document_with_json(made: MadeUp, said: Said) -> None:
+    """DESIGN 1: --json prints one document and nothing else."""
+    made.edit("turn/end", 1, "data.reason", {"kind": "max-tokens"})
+    assert main([*made.write(), "--json"]) == 1
+    told = json.loads(said())
+    assert (told["read"], told["refused"], told["replayed"], told["of"]) == (2, {}, 0, 1)
+    assert len(told["scenarios"]["one"]["differences"]) == 1
+
+
+def test_a_name_that_is_not_there_is_refused(made: MadeUp) -> None:
+    """DESIGN 8: an unknown scenario is refused with the names there are."""
+    with pytest.raises(SystemExit, match="no scenario 'two'; there are: one"):
+        main([*made.write(), "--only", "two"])
+
+
+def test_a_folder_without_drivers_is_refused(made: MadeUp, tmp_path: Path) -> None:
+    """DESIGN 8: nothing to replay is no success."""
+    with pytest.raises(SystemExit, match="no drivers in"):
+        main([*made.write(), f"--drivers={tmp_path / 'elsewhere'}"])
+
+
+def test_a_malformed_driver_is_named(made: MadeUp) -> None:
+    """DESIGN 8: the command names the file whose driver is malformed."""
+    made.driver += "\n[retry]\nretries = 1\n"
+    with pytest.raises(SystemExit, match=r"one\.toml: .*\n(?s:.*)retry\.base"):
+        main(made.write())
+
+
+@pytest.mark.parametrize("form", [[], ["--json"]])
+def test_nothing_is_done_without_recordings(tmp_path: Path, form: list[str]) -> None:
+    """DESIGN 1: without recordings the script says so, skips all and ends with 0."""
+    script = Path(__file__).with_name("run.py")
+    command = [sys.executable, str(script), "--recordings", str(tmp_path), *form]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    if form:
+        assert json.loads(done.stdout)["skipped"] >= 12
+    else:
+        assert "skipped" in done.stdout.splitlines()[-1]
+        assert str(tmp_path) in done.stdout
