@@ -92,10 +92,10 @@ def given_rows(rows: Iterable[object]) -> Iterator[tuple[Place, Any]]:
             yield place, _parsed(place, row)
 
 
-def unreadable(name: str, error: Exception) -> ConfigurationError:
-    """The error of a path that the system refuses."""
+def unreadable(name: str, error: Exception, done: str = "read") -> ConfigurationError:
+    """The error of a path that the system refuses to have read, or `done`."""
     reason = error.strerror if isinstance(error, OSError) else None
-    return ConfigurationError(f"{name} cannot be read: {(reason or str(error)).lower()}")
+    return ConfigurationError(f"{name} cannot be {done}: {(reason or str(error)).lower()}")
 
 
 def _last_value(place: Place, line: bytes) -> Any:

@@ -7,10 +7,11 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias, cast
+from typing import TypeAlias
 
 from ...messages.errors import ConfigurationError, ModelError
 from ...messages.payload import AssistantReplied, HeaderLogged
+from ...messages.plain import quoted
 from ...messages.request import ModelRequest
 from ..recording import LogSource, RecordedLog, Recording, read_log, read_recording
 from .entry import Entry
@@ -176,14 +177,14 @@ def _override(parts: list[_Part], overrides: Overrides) -> None:
         parts[log].entries[number : number + 1] = [entry_of(overrides[place])]
 
 
-def _sound_place(place: Any) -> tuple[int, int]:
+def _sound_place(place: tuple[object, ...]) -> tuple[int, int]:
     """The place itself, once it is sure to be two whole numbers from 0."""
-    given = cast("tuple[Any, ...]", place) if isinstance(place, tuple) else ()
-    if len(given) != 2 or any(type(number) is not int or number < 0 for number in given):
+    log, number = place if type(place) is tuple and len(place) == 2 else (None, None)
+    if type(log) is not int or type(number) is not int or log < 0 or number < 0:
         raise ConfigurationError(
-            f"overrides goes by (log, entry), two whole numbers from 0, not {place!r}"
+            f"overrides goes by (log, entry), two whole numbers from 0, not {quoted(place)}"
         )
-    return given[0], given[1]
+    return log, number
 
 
 def _left(part: _Part) -> str:

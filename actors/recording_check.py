@@ -1,0 +1,157 @@
+"""Whether a recorded log keeps the rules of a log.
+
+It drives what guards a live log (balance, surface, inbox, grammar, assembler) and
+goes on where that would stop, so that all faults are told at once.
+Source: spec core 3, 15.6, 18.14.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..messages.errors import BroodlineError, ModelError
+from ..messages.event import Event, Replace
+from ..messages.payload import AssistantReplied, EndSeed
+from .fold import replay_inbox
+from .invariants import RULES, Balance
+from .models.recorded_script import entries_of
+from .recording import RecordedLog
+from .recording_message import ResultOrder, assembled, history_faults, reply_fault
+from .seed import ends_in_open_turn
+from .surface import SURFACE_TYPES, Surface
+
+
+def check_log(log: RecordedLog, *, parent: RecordedLog | None = None) -> tuple[str, ...]:
+    """Every way in which a log breaks the rules; empty when it is sound.
+
+    - numbers, turns and steps (I1 to I8 of spec core 3)
+    - the surface, replaced parts of it too
+    - the log's own inbox splices
+    - every message is what the chunks that it cites make, under the stream grammar
+    - results stand in the order of the calls, cite theirs, and directly follow their
+      message in the history that the log shows
+    - a fork's seed ends at a turn's end, marked by ``session/end-seed``
+
+    A log that ends in the middle of a turn is sound as far as it goes. A script
+    (`RecordedLog.is_script`) is checked for its grammar only.
+
+    Args:
+        log: What `read_log` gave.
+        parent: The log that a fork's seed was taken from; its events must be the same.
+
+    Returns:
+        One text a fault, with the number of its event, in the order of the log.
+    """
+    events = log.events
+    for position, event in enumerate(events):
+        if event.seq != position:
+            return (f"event {event.seq} stands at position {position} (I1)",)
+    if log.is_script:
+        return tuple(_script_faults(log))
+    walk = _Walk(log)
+    return (*_seed_faults(log, parent), *walk.faults(), *_inbox_faults(log))
+
+
+def _script_faults(log: RecordedLog) -> Iterator[str]:
+    for number, entry in enumerate(entries_of(event.data for event in log.own_events)):
+        try:
+            assembled(entry.verbatim or ()).message_content()
+        except ModelError as error:
+            yield f"response {number}: {error.message}"
+
+
+def _seed_faults(log: RecordedLog, parent: RecordedLog | None) -> Iterator[str]:
+    events, length = log.events, log.header.seed_length or 0
+    if not length:
+        return
+    if length > len(events):
+        yield f"the header has seedLength {length}, but the log has {len(events)} events"
+        return
+    if ends_in_open_turn(events[:length]):
+        yield f"event {length}: seedLength cuts the parent's log inside a turn"
+    marks = [type(event.data) is EndSeed for event in events[length - 1 : length + 1]]
+    if len(events) > length and not any(marks):
+        yield f"event {length}: the seed ends here, but no session/end-seed stands at its end"
+    if parent is not None:
+        yield from _inheritance_faults(events[:length], parent)
+
+
+def _inheritance_faults(seed: tuple[Event, ...], parent: RecordedLog) -> Iterator[str]:
+    if len(parent.events) < len(seed):
+        yield (
+            f"the seed has {len(seed)} events, but the parent's log {parent.name} only "
+            f"{len(parent.events)}"
+        )
+    for mine, theirs in zip(seed, parent.events, strict=False):
+        if _said(mine) != _said(theirs):
+            yield f"event {mine.seq}: the seed differs here from the parent's log {parent.name}"
+            return
+
+
+def _said(event: Event) -> tuple[object, ...]:
+    """An event without its time, which one of the two forms does not have."""
+    return event.data, event.surface_op, event.source_event_seqs, event.ignorable
+
+
+def _inbox_faults(log: RecordedLog) -> Iterator[str]:
+    try:
+        replay_inbox(log.header, log.events)
+    except BroodlineError as error:
+        yield error.message
+
+
+class _Walk:
+    """One pass over the events of a log, from the first to the last."""
+
+    def __init__(self, log: RecordedLog) -> None:
+        self._events = list(log.events)
+        self._balance = Balance()
+        self._surface = Surface()
+        self._results = ResultOrder()
+
+    def faults(self) -> Iterator[str]:
+        """Every fault, in the order of the events; for one call only."""
+        told: set[str] = set()
+        for event in self._events:
+            for fault in self._event_faults(event):
+                told.add(fault)
+                yield f"event {event.seq}: {fault}"
+        ended = not self._balance.open_step
+        for fault in history_faults(self._surface.messages(self._events), ended=ended):
+            if fault not in told:
+                yield fault
+
+    def _event_faults(self, event: Event) -> Iterator[str]:
+        yield from self._balance_faults(event)
+        yield from self._surface_faults(event)
+        if type(event.data) is AssistantReplied:
+            fault = reply_fault(event, event.data, self._events)
+            if fault is not None:
+                yield fault
+        fault = self._results.fault(event)
+        if fault is not None:
+            yield fault
+
+    def _balance_faults(self, event: Event) -> Iterator[str]:
+        check, advance = RULES[type(event.data)]
+        if check is not None:
+            try:
+                check(self._balance, event.data, event.surface_op)
+            except BroodlineError as error:
+                yield error.message
+        if advance is not None:
+            # Also behind a fault: else every event after it would be one more.
+            advance(self._balance, event.data)
+
+    def _surface_faults(self, event: Event) -> Iterator[str]:
+        shown = type(event.data) in SURFACE_TYPES
+        if not shown and event.surface_op is None and event.source_event_seqs is None:
+            return
+        try:
+            self._surface.check(event, self._events)
+        except BroodlineError as error:
+            yield error.message
+            return
+        self._surface.apply(event)
+        if type(event.surface_op) is Replace:
+            yield from history_faults(self._surface.messages(self._events), ended=False)
