@@ -17,7 +17,6 @@ from typing import Any
 from broodline.messages.codec import encode_event
 from broodline.messages.event import Event
 from broodline.messages.header import SessionHeader
-from broodline.messages.payload import CatalogChanged
 from broodline.messages.vocabulary import OWN_TYPES, TYPED
 
 CORE = frozenset(TYPED) - OWN_TYPES
@@ -86,7 +85,7 @@ def lines_of(events: Sequence[Event], plays: Collection[str] = ()) -> list[Line]
 
 
 def _counts(event: Event, plays: Collection[str]) -> bool:
-    if event.type not in CORE or isinstance(event.data, CatalogChanged):
+    if event.type not in CORE:
         return False
     if event.type != "user/message":
         return True

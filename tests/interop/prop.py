@@ -77,8 +77,10 @@ async def _delegate(scene: Scene, context: ToolContext) -> None:
     prompt = scene.quotation.insert(1, log=scene.children() + 1).content
     request = SubagentRequest(prompt, parent=context.agent, signal=context.signal)
     run = await scene.runtime.subagents.start("spawn", request)
-    await run.result
-    await run.dispose()
+    try:
+        await run.result
+    finally:
+        await run.dispose()
 
 
 async def _answer(result: ToolAnswered, context: ToolContext) -> list[dict[str, Any]]:
@@ -91,12 +93,13 @@ async def _answer(result: ToolAnswered, context: ToolContext) -> list[dict[str, 
 
 
 async def _fail(result: ToolAnswered, text: str, context: ToolContext) -> None:
-    """Fail as recorded. What was called off did not fail by itself: it runs until it is."""
-    if result.error is not None and result.error.code == "ABORTED":
+    """Fail as recorded; what did not fail by itself goes well, and the loop makes it fail."""
+    code = None if result.error is None else result.error.code
+    if code == "ABORTED":
         await until_cancelled(context.signal)
         return
-    if not text.startswith(_ERROR):
-        return  # a hook said it, behind a body that went well
+    if code == "ABORTED_BEFORE_DISPATCH" or not text.startswith(_ERROR):
+        return  # it never ran, or a hook said it behind a body that went well
     said = text.removeprefix(_ERROR)
     if result.error is None:
         raise RecordedFailure(said)
