@@ -16,48 +16,52 @@ from .wire_request import WireRequest
 from .wire_script import Answer, Call, call, calls, say
 from .wire_turn import Turn
 
-_HELPER = "As a helper, "
+_DELEGATE = "subagent"
 _TASKS = {
-    "count": _HELPER + "count the lines of the files at the top of the folder.",
-    "find": _HELPER + "find the to-do marks in the files at the top of the folder.",
+    "count": "Count the lines of the files at the top of the folder.",
+    "find": "Find the to-do marks in the files at the top of the folder.",
 }
+"""What a helper is told, by the tool that it is to use."""
+
 _MOST_FILES = 20
 _SHOWN = 300
 
 
 def demo_rule(request: WireRequest) -> Answer:
-    """Answer by what has happened since the last message that is no tool result."""
-    task, since = _last_task(request.turns)
+    """Answer by what has happened since the last answer that called nothing."""
+    since = _in_progress(request.turns)
     done = [one for turn in since for one in turn.calls]
     results = [text for turn in since for _, text in turn.results]
-    if not task.startswith(_HELPER):
-        handed = [
-            call("subagent", {"description": f"{name} files", "prompt": prompt})
-            for name, prompt in _TASKS.items()
-        ]
-        if done and done[0].name == "subagent":
+    asked = "\n".join(turn.text for turn in since if turn.role == "user")
+    goal = next((name for name, task in _TASKS.items() if task in asked), None)
+    if goal is None:
+        if done and done[0].name == _DELEGATE:
             return _sum_up(results)
+        handed = [
+            call(_DELEGATE, {"description": f"{name} files", "prompt": task})
+            for name, task in _TASKS.items()
+        ]
         if not done and _fits(request, handed[0]):
             return calls(*handed, text=_words("I hand this to helpers, side by side. "))
-    return _work(request, task, done, results)
+    return _work(request, goal or "count", done, results)
 
 
-def _last_task(turns: tuple[Turn, ...]) -> tuple[str, tuple[Turn, ...]]:
+def _in_progress(turns: tuple[Turn, ...]) -> tuple[Turn, ...]:
+    """What follows the last answer that was one."""
     for at in range(len(turns) - 1, -1, -1):
-        if turns[at].role == "user" and not turns[at].results:
-            return turns[at].text, turns[at + 1 :]
-    return "", turns
+        if turns[at].role == "assistant" and not turns[at].calls:
+            return turns[at + 1 :]
+    return turns
 
 
-def _work(request: WireRequest, task: str, done: list[Call], results: list[str]) -> Answer:
+def _work(request: WireRequest, goal: str, done: list[Call], results: list[str]) -> Answer:
     listing = call("list", {"folder": ""})
     if not done:
         if _fits(request, listing):
             return calls(listing, text=_words("I look at what is there. "))
-        return say(*_words(f"I have no tool for files here, so I only repeat the task: {task}"))
+        return say(*_words(f"There is no tool for files here, so nothing to {goal}."))
     if len(done) == 1 and done[0].name == "list":
         files = _files_in(results[-1] if results else "")
-        goal = "find" if task == _TASKS["find"] else "count"
         wanted = call(goal, {"folder": "", "files": files[:_MOST_FILES]})
         if files and _fits(request, wanted):
             return calls(wanted)
