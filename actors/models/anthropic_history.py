@@ -164,7 +164,7 @@ def _signatures(message: AssistantMessage) -> tuple[Any, ...]:
     signatures: Any = cast(Part, state).get("signatures")
     if not isinstance(signatures, list):
         return ()
-    found: tuple[Any, ...] = tuple(signatures)  # pyright: ignore[reportUnknownArgumentType]
+    found: tuple[Any, ...] = (*cast(Iterable[Any], signatures),)
     thoughts = sum(isinstance(block, Reasoning) for block in message.content)
     return found if len(found) == thoughts else ()
 

@@ -5,54 +5,18 @@ Pure. Source: spec core 12.3; Anthropic's Messages API, streaming.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any, cast
 
-from ...messages.chunk import (
-    BlockEnd,
-    BlockStart,
-    Chunk,
-    Finish,
-    FinishKind,
-    ModelFailure,
-    ReasoningDelta,
-    TextDelta,
-    ToolCallDelta,
-    UsageChunk,
-)
-from ...messages.content import OpaqueBlock, Reasoning, Text, ToolCall, opaque_fault
-from ...messages.errors import ConfigurationError
+from ...messages.chunk import BlockEnd, Chunk, Finish, FinishKind, ModelFailure, UsageChunk
+from .anthropic_block import Facts, StreamedBlock, name_at, object_of
 from .anthropic_failure import told
 from .anthropic_history import REPLAY_FORMAT
 from .anthropic_usage import UsageCount
-from .cargo import check_index, check_text
+from .cargo import check_index
 from .failure import malformed
 
-Event = Mapping[str, Any]
-
 _CEILINGS = ("max_tokens", "model_context_window_exceeded")
-_BLOCK_TYPES = {"text": "text", "thinking": "reasoning", "tool_use": "tool-call"}
-_DELTA_OF = {
-    "text_delta": ("text", "text"),
-    "thinking_delta": ("thinking", "thinking"),
-    "signature_delta": ("thinking", "signature"),
-    "input_json_delta": ("tool_use", "partial_json"),
-}
-"""Which block each delta belongs to, and under which key it holds its text."""
-
-
-class _Block:
-    """A block that is being streamed."""
-
-    __slots__ = ("data", "kind", "odd", "parts", "signature")
-
-    def __init__(self, kind: str, data: Event) -> None:
-        self.kind = kind
-        self.data = data
-        self.parts: list[str] = []
-        self.signature = ""
-        self.odd = False
 
 
 class AnthropicStream:
@@ -71,7 +35,7 @@ class AnthropicStream:
     """
 
     __slots__ = (
-        "_calls",
+        "_called",
         "_details",
         "_held",
         "_names",
@@ -79,22 +43,22 @@ class AnthropicStream:
         "_reason",
         "_said",
         "_seen",
-        "_signatures",
+        "_thoughts",
         "_usage",
         "finished",
     )
 
     def __init__(self, names: Mapping[str, str] | None = None) -> None:
         self._names = names or {}
-        self._open: dict[int, _Block] = {}
+        self._open: dict[int, StreamedBlock] = {}
         self._seen: set[int] = set()
+        self._thoughts: list[StreamedBlock] = []
         self._held: BlockEnd | None = None
-        self._signatures: list[str | None] = []
         self._usage = UsageCount()
         self._reason: str | None = None
         self._details: object = None
         self._said = False
-        self._calls = False
+        self._called = False
         self.finished = False
 
     def feed(self, event: object) -> list[Chunk]:
@@ -106,136 +70,74 @@ class AnthropicStream:
         """
         if self.finished:
             return []
-        facts = _object(event, "an event")
-        match _text_at(facts, "type", "an event"):
+        facts = object_of(event, "an event")
+        match name_at(facts, "type", "an event"):
             case "content_block_delta":
-                return self._block_delta(facts)
+                return self._delta(facts)
             case "content_block_start":
-                return self._block_start(facts)
+                return self._start(facts)
             case "content_block_stop":
-                return self._block_stop(facts)
+                return self._stop(facts)
             case "message_start":
-                self._usage.add(_object(facts.get("message"), "message").get("usage"))
+                self._usage.add(object_of(facts.get("message"), "message").get("usage"))
             case "message_delta":
-                return self._message_delta(facts)
+                return self._end_in_sight(facts)
             case "message_stop":
-                return self._message_stop()
+                return self._end()
             case "error":
                 raise told(facts)
             case _:
                 pass
         return []
 
-    def _block_start(self, event: Event) -> list[Chunk]:
-        index = _index_of(event)
-        block = _object(event.get("content_block"), "content_block")
-        kind = _text_at(block, "type", "content_block")
+    def _start(self, facts: Facts) -> list[Chunk]:
+        index = _index_of(facts)
         if index in self._seen:
             raise malformed(f"a second start of block {index}")
+        block = StreamedBlock(
+            index, object_of(facts.get("content_block"), "content_block"), self._names
+        )
         self._seen.add(index)
-        chunks = self._release()
-        self._open[index] = opened = _Block(kind, block)
-        block_type = _BLOCK_TYPES.get(kind)
-        if block_type is None:
-            return chunks
-        chunks.append(BlockStart(index, cast(Any, block_type)))
-        if kind == "tool_use":
-            name = _text_at(block, "name", "a tool_use block")
-            call_id = _text_at(block, "id", "a tool_use block")
-            chunks.append(ToolCallDelta(index, call_id, "", self._own_name(name)))
-            self._said = True
-            return chunks
-        # Most servers start a block empty; one that does not has said its first words here.
-        if kind == "thinking":
-            chunks += self._extend(index, opened, "signature_delta", block.get("signature") or "")
-        return chunks + self._extend(index, opened, f"{kind}_delta", block.get(kind) or "")
-
-    def _block_delta(self, event: Event) -> list[Chunk]:
-        index = _index_of(event)
-        delta = _object(event.get("delta"), "delta")
-        kind = _text_at(delta, "type", "delta")
-        block = self._open.get(index)
-        if block is None:
-            raise malformed(f"a {kind} for block {index}, which is not open")
-        known = _DELTA_OF.get(kind)
-        if known is None or block.kind not in _BLOCK_TYPES:
-            self._take_oddly(block, kind, delta)
-            return []
-        if known[0] != block.kind:
-            raise malformed(f"a {kind} for block {index}, which is {block.kind}")
-        return self._extend(index, block, kind, delta.get(known[1]))
-
-    def _take_oddly(self, block: _Block, kind: str, delta: Event) -> None:
-        """A delta without a meaning here: it belongs to a text, or makes a block incomplete."""
-        if kind == "input_json_delta" and isinstance(block.data.get("input"), Mapping):
-            block.parts.append(_sound(delta.get("partial_json"), kind))
-        else:
-            block.odd = True
-
-    def _extend(self, index: int, block: _Block, kind: str, value: object) -> list[Chunk]:
-        text = _sound(value, kind)
-        if not text:
-            return []
-        self._said = True
-        if kind == "signature_delta":
-            block.signature += text
-            return []
-        block.parts.append(text)
-        if kind == "text_delta":
-            return [TextDelta(index, text)]
-        if kind == "thinking_delta":
-            return [ReasoningDelta(index, text)]
-        return [ToolCallDelta(index, str(block.data["id"]), text)]
-
-    def _block_stop(self, event: Event) -> list[Chunk]:
-        index = _index_of(event)
-        block = self._open.pop(index, None)
-        if block is None:
-            return []
-        whole = "".join(block.parts)
-        if block.kind == "text":
-            return [BlockEnd(index, Text(whole))]
+        self._open[index] = block
         if block.kind == "thinking":
-            self._signatures.append(block.signature or None)
-            return [BlockEnd(index, Reasoning(whole))]
-        if block.kind != "tool_use":
-            return self._opaque(index, block, whole)
-        chunks = self._release()
-        name = self._own_name(str(block.data["name"]))
-        arguments = whole if whole.strip() else _input_text(block.data)
-        self._held = BlockEnd(index, ToolCall(str(block.data["id"]), name, arguments))
+            self._thoughts.append(block)
+        chunks = [*self._release(), *block.start()]
+        self._said = self._said or block.said
         return chunks
 
-    def _opaque(self, index: int, block: _Block, whole: str) -> list[Chunk]:
-        data = dict(block.data)
-        if whole:
-            try:
-                data["input"] = json.loads(whole)
-            except (ValueError, RecursionError):
-                block.odd = True
-        if block.odd or opaque_fault(data) is not None:
-            return []
-        try:
-            chunk = BlockEnd(index, OpaqueBlock(data))
-        except ConfigurationError as error:
-            raise malformed(error.message) from None
-        self._said = True
-        return [chunk]
+    def _delta(self, facts: Facts) -> list[Chunk]:
+        index = _index_of(facts)
+        block = self._open.get(index)
+        if block is None:
+            raise malformed(f"a delta for block {index}, which is not open")
+        chunks = block.take(object_of(facts.get("delta"), "delta"))
+        self._said = self._said or block.said
+        return chunks
 
-    def _message_delta(self, event: Event) -> list[Chunk]:
-        self._usage.add(event.get("usage"))
-        delta = event.get("delta")
-        if not isinstance(delta, Mapping):
+    def _stop(self, facts: Facts) -> list[Chunk]:
+        block = self._open.pop(_index_of(facts), None)
+        end = block.end() if block is not None else None
+        if block is None or end is None:
             return []
-        reason = cast(Event, delta).get("stop_reason")
+        self._said = self._said or block.said
+        if block.kind != "tool_use":
+            return [end]
+        chunks = self._release()
+        self._held = end
+        return chunks
+
+    def _end_in_sight(self, facts: Facts) -> list[Chunk]:
+        self._usage.add(facts.get("usage"))
+        delta = object_of(facts.get("delta"), "delta")
+        reason: object = delta.get("stop_reason")
         if not isinstance(reason, str):
             return []
         self._reason = reason
-        self._details = cast(Event, delta).get("stop_details")
+        self._details = delta.get("stop_details")
         return [] if reason in _CEILINGS else self._release()
 
-    def _message_stop(self) -> list[Chunk]:
-        chunks: list[Chunk] = [] if self._reason in _CEILINGS else self._release()
+    def _end(self) -> list[Chunk]:
+        chunks = [] if self._reason in _CEILINGS else self._release()
         finish = self._finish()
         usage = self._usage.total()
         if usage is not None:
@@ -254,65 +156,34 @@ class AnthropicStream:
             text = "the model ended its answer without saying anything; ask again"
             return Finish("error", ModelFailure(text, "EMPTY_RESPONSE"))
         # By what was said: a call that is there will run, whatever the server calls the end.
-        kind: FinishKind = "tool-calls" if self._calls else "stop"
+        kind: FinishKind = "tool-calls" if self._called else "stop"
         return Finish(kind, replay_state=self._replay_state())
-
-    def _own_name(self, sent: str) -> str:
-        return self._names.get(sent, sent)
 
     def _release(self) -> list[Chunk]:
         held, self._held = self._held, None
         if held is None:
             return []
-        self._calls = True
+        self._called = True
         return [held]
 
     def _replay_state(self) -> dict[str, Any] | None:
         """What the next request needs of this answer: the signature of each thinking block."""
-        signatures = list(self._signatures)
-        # A thinking block that the ceiling cut off stands in the message too.
-        signatures += [None for block in self._open.values() if block.kind == "thinking"]
-        if not any(signatures):
+        if not any(block.signature for block in self._thoughts):
             return None
+        signatures = [block.signature or None for block in self._thoughts]
         return {"format": REPLAY_FORMAT, "signatures": signatures}
 
 
-def _object(value: object, subject: str) -> Event:
-    if not isinstance(value, Mapping):
-        raise malformed(f"{subject} that is no JSON object")
-    return cast(Event, value)
-
-
-def _text_at(value: Event, key: str, subject: str) -> str:
-    text = _sound(value.get(key), f"{key} of {subject}")
-    if not text:
-        raise malformed(f"{subject} without its {key}")
-    return text
-
-
-def _sound(value: object, subject: str) -> str:
-    check_text(value, subject)
-    return cast(str, value)
-
-
-def _index_of(event: Event) -> int:
-    index: object = event.get("index")
+def _index_of(facts: Facts) -> int:
+    index: object = facts.get("index")
     check_index(index)
     return cast(int, index)
-
-
-def _input_text(block: Event) -> str:
-    """The arguments of a call that came without deltas: whole in its start, or none."""
-    given = block.get("input")
-    if not isinstance(given, Mapping) or not given:
-        return "{}"
-    return _sound(json.dumps(given, ensure_ascii=False, separators=(",", ":")), "input")
 
 
 def _refusal(details: object) -> str:
     said = ""
     if isinstance(details, Mapping):
-        facts = [cast(Event, details).get(key) for key in ("category", "explanation")]
+        facts = [cast(Facts, details).get(key) for key in ("category", "explanation")]
         said = ": ".join(fact for fact in facts if isinstance(fact, str) and fact)
     reason = f" ({said})" if said else ""
     return f"the model refused to answer{reason}; change the prompt, or ask another model"
