@@ -52,6 +52,7 @@ _BLOCKS_OF = {
     "user": ("text", "image", "document", "search_result", "tool_result", "container_upload"),
     "assistant": ("text", "thinking", "redacted_thinking", "tool_use"),
 }
+_SERVER_SIDE = ("server_tool_use", "mcp_tool_use", "mcp_tool_result", "container_upload")
 
 
 def anthropic_fault(body: dict[str, Any]) -> str | None:
@@ -159,7 +160,8 @@ def _blocks_of(message: dict[str, Any], where: str, *, may_be_empty: bool) -> li
 
 def _check_block(block: dict[str, Any], where: str, role: str) -> None:
     kind = block.get("type")
-    stated(kind in _BLOCKS_OF[role], f"{where}: a {role} message cannot have a block {kind!r}")
+    own = kind in _BLOCKS_OF[role] or (role == "assistant" and _is_server_side(kind))
+    stated(own, f"{where}: a {role} message cannot have a block {kind!r}")
     for name in _REQUIRED_TEXTS.get(str(kind), ()):
         stated(isinstance(block.get(name), str), f"{where}.{kind}.{name}: Field required")
     if kind == "text":
@@ -168,6 +170,11 @@ def _check_block(block: dict[str, Any], where: str, role: str) -> None:
         _check_tool_use(block, where)
     elif kind == "tool_result":
         _check_tool_result(block, where)
+
+
+def _is_server_side(kind: Any) -> bool:
+    """What the provider's own tools leave in an answer."""
+    return kind in _SERVER_SIDE or (isinstance(kind, str) and kind.endswith("_tool_result"))
 
 
 def _check_text(block: dict[str, Any], where: str) -> None:
@@ -239,6 +246,11 @@ def _check_thinking(body: dict[str, Any]) -> None:
     sound = type(budget) is int and budget >= 1024
     stated(sound, "thinking.enabled.budget_tokens: Input should be at least 1024")
     stated(body["max_tokens"] > budget, "`max_tokens` must be greater than `budget_tokens`")
+    cool = body.get("temperature") in (None, 1)
+    stated(cool, "`temperature` may only be set to 1 when thinking is enabled")
+    choice = (mapping(body.get("tool_choice")) or {}).get("type")
+    free = choice not in ("any", "tool")
+    stated(free, "Thinking may not be enabled when tool_choice forces tool use.")
     asked = [one for one in body["messages"] if one["role"] == "assistant"]
     content = list(objects(asked[-1]["content"])) if asked else []
     if any(block["type"] == "tool_use" for block in content):

@@ -7,6 +7,7 @@ import selectors
 import socket
 import socketserver
 import struct
+import sys
 import threading
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -20,7 +21,7 @@ from .wire_gate import Gate, format_of, json_object
 from .wire_openai import OPENAI
 from .wire_plan import BEFORE_HEAD, Ending, Plan, plan_of, refused
 from .wire_request import WireRequest
-from .wire_script import Status, Word
+from .wire_script import Status, Word, checked_word
 
 _FORMATS: dict[FormatName, WireFormat] = {"openai": OPENAI, "anthropic": ANTHROPIC}
 _AT_ONCE = struct.pack("ii", 1, 0)  # linger for no time: close() resets
@@ -72,7 +73,10 @@ class WireListener(ThreadingHTTPServer):
         self.desk.leave(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Nothing is printed: `WireConnection.handle` keeps what it did not expect."""
+        """Keep what nobody expected; a client that is gone is no fault."""
+        fault = sys.exception()
+        if isinstance(fault, Exception) and not isinstance(fault, OSError):
+            self.desk.failed(fault)
 
 
 class WireConnection(BaseHTTPRequestHandler):
@@ -89,17 +93,12 @@ class WireConnection(BaseHTTPRequestHandler):
     def handle(self) -> None:
         """Serve requests until one side closes."""
         self.close_connection = False
-        try:
-            reader = cast(io.BufferedReader, self.rfile)
+        reader = cast(io.BufferedReader, self.rfile)
+        arrived = not self._cut_on_arrival()
+        while arrived and not self.close_connection and reader.peek(1):
             arrived = not self._cut_on_arrival()
-            while arrived and not self.close_connection and reader.peek(1):
-                arrived = not self._cut_on_arrival()
-                if arrived:
-                    self.handle_one_request()
-        except OSError:
-            return  # the client is gone
-        except Exception as fault:
-            self.listener.desk.failed(fault)
+            if arrived:
+                self.handle_one_request()
 
     def do_POST(self) -> None:
         """Answer one request, whatever its method."""
@@ -139,7 +138,7 @@ class WireConnection(BaseHTTPRequestHandler):
         if rule is None:
             return None
         try:
-            return rule(request)
+            return checked_word(rule(request))
         except Exception as fault:
             self.listener.desk.failed(fault)
             return Status(500, text=f"the rule failed: {type(fault).__name__}: {fault}")
@@ -176,10 +175,10 @@ class WireConnection(BaseHTTPRequestHandler):
             return
         if not plan.chunked:
             data = b"".join(plan.parts)
-            self._head(plan, {"content-length": str(len(data))})
+            self._head(plan.status, plan, {"content-length": str(len(data))})
             self.wfile.write(data if self.command != "HEAD" else b"")
             return
-        self._head(plan, {"transfer-encoding": "chunked"})
+        self._head(plan.status, plan, {"transfer-encoding": "chunked"})
         if not self._body(plan):
             return
         if plan.ending == "whole":
@@ -187,12 +186,11 @@ class WireConnection(BaseHTTPRequestHandler):
         else:
             self._end(plan.ending)
 
-    def _head(self, plan: Plan, framing: dict[str, str]) -> None:
-        assert plan.status is not None
+    def _head(self, status: int, plan: Plan, framing: dict[str, str]) -> None:
         headers = {"date": self.date_time_string(), **plan.headers, **framing}
         if self.close_connection:
             headers["connection"] = "close"
-        self.send_response_only(plan.status)
+        self.send_response_only(status)
         for name, value in headers.items():
             self.send_header(name, value)
         self.end_headers()

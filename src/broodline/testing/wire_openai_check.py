@@ -188,7 +188,8 @@ def _check_answers(messages: list[dict[str, Any]]) -> None:
             continue
         _check_waiting(waiting)
         answered = set()
-        waiting = [one["id"] for one in message.get("tool_calls") or ()]
+        wanted = message.get("tool_calls") if message["role"] == "assistant" else None
+        waiting = [one["id"] for one in wanted or ()]
         stated(len(set(waiting)) == len(waiting), f"messages[{at}]: two tool_calls with one id.")
     _check_waiting(waiting)
 

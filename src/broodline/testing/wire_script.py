@@ -124,6 +124,20 @@ class ErrorFrame:
 
 Word: TypeAlias = Answer | Status | Cut | Frames | Damaged | Silent | Endless | ErrorFrame
 
+
+def checked_word(word: Word | None) -> Word | None:
+    """The word, or None.
+
+    Raises:
+        ConfigurationError: If it is neither.
+    """
+    if word is not None and not isinstance(word, get_args(Word)):
+        raise ConfigurationError(
+            f"{word!r} is no word of a wire server's script; say(...) makes one from text"
+        )
+    return word
+
+
 _STORY = Answer(text=("Once ", "upon ", "a ", "time."))
 _DEED = Answer(
     text=("I write. ",),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Callable
+from time import monotonic
 from types import TracebackType
 from typing import Self
 
@@ -13,7 +14,9 @@ from .wire_connection import Rule, WireListener
 from .wire_desk import Desk
 from .wire_gate import Gate
 from .wire_request import WireRequest
-from .wire_script import Word
+from .wire_script import Word, checked_word
+
+_GRACE = 5.0  # seconds that threads get to end
 
 
 class WireServer:
@@ -59,7 +62,13 @@ class WireServer:
         """Append to the script: one word a request, in order of arrival, in any format.
 
         A request that is refused (404, 405, 401, 400) takes none.
+
+        Raises:
+            ConfigurationError: If something is no word.
         """
+        for word in words:
+            if checked_word(word) is None:
+                raise ConfigurationError("play(None): a script has words only")
         self._desk.play(words)
 
     @property
@@ -167,7 +176,11 @@ class WireServer:
         accepting.start()
 
     def close(self) -> None:
-        """Close every connection, end every thread. May be called again."""
+        """Close every connection, end every thread. May be called again.
+
+        Raises:
+            TimeoutError: If a rule has not returned within 5 seconds; all else is closed.
+        """
         if self._listener is None or self._stop is None:
             return
         self._listener = None
@@ -187,6 +200,8 @@ class WireServer:
         faults = self._desk.faults()
         if faults and error is None:
             raise ExceptionGroup("the wire server's rule, or the server itself, failed", faults)
+        for fault in faults if error is not None else ():
+            error.add_note(f"the wire server failed too: {fault!r}")
 
     async def __aenter__(self) -> Self:
         return self.__enter__()
@@ -206,7 +221,11 @@ def _stop(
     ours.send(b"!")
     accepting.join()
     listener.server_close()
-    for thread in listener.desk.hang_up():
-        thread.join()
     ours.close()
     theirs.close()
+    deadline = monotonic() + _GRACE
+    serving = listener.desk.hang_up()
+    for thread in serving:
+        thread.join(max(0.0, deadline - monotonic()))
+    if any(thread.is_alive() for thread in serving):
+        raise TimeoutError("a rule of the wire server has not returned; end what it waits for")
