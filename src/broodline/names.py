@@ -10,11 +10,18 @@ from .actors.agent import Agent
 from .actors.cancellation import CancellationToken
 from .actors.handle import AgentHandle
 from .actors.memory_store import MemoryStore
+from .actors.models.anthropic_model import AnthropicModel
 from .actors.models.conversation import Conversation
+from .actors.models.naming import model_named
+from .actors.models.openai_model import OpenAIModel
+from .actors.models.recorded import RecordedModel
 from .actors.models.retry import RetryPolicy
 from .actors.models.rule import RuleModel
 from .actors.models.scripted import ScriptedModel
 from .actors.notice import Enter, Reject, Retry
+from .actors.recording import RecordedLog, Recording, read_log, read_recording
+from .actors.recording_check import check_log
+from .actors.recording_writer import write_log, write_recording
 from .actors.registration import Registration
 from .actors.reply import Reply
 from .actors.tools.decorator import tool
@@ -66,6 +73,7 @@ __all__ = [
     "Agent",
     "AgentHandle",
     "AgentOptions",
+    "AnthropicModel",
     "AssistantMessage",
     "BroodlineError",
     "CancellationToken",
@@ -79,10 +87,14 @@ __all__ = [
     "MailboxFullError",
     "MemoryStore",
     "ModelError",
+    "OpenAIModel",
     "OperationCancelledError",
     "PromptError",
     "ProviderCapabilities",
     "Reasoning",
+    "RecordedLog",
+    "RecordedModel",
+    "Recording",
     "Registration",
     "Reject",
     "Reply",
@@ -116,5 +128,11 @@ __all__ = [
     "UnsupportedSchemaError",
     "UserMessage",
     "__version__",
+    "check_log",
+    "model_named",
+    "read_log",
+    "read_recording",
     "tool",
+    "write_log",
+    "write_recording",
 ]

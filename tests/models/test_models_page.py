@@ -19,7 +19,7 @@ PAGE = (ROOT / "docs" / "models.md").read_text()
 PAIRS = re.findall(r"^```python\n(.*?)^```\n\n```text\n(.*?)^```$", PAGE, re.M | re.S)
 
 
-@pytest.mark.parametrize("place", range(3))
+@pytest.mark.parametrize("place", range(4))
 def test_a_sample_prints_what_stands_below_it(place: int, tmp_path: Path) -> None:
     """DESIGN section 9: every sample of the page runs and prints what the page says."""
     program, expected = PAIRS[place]
@@ -39,12 +39,12 @@ def test_a_sample_prints_what_stands_below_it(place: int, tmp_path: Path) -> Non
 
 def test_every_sample_has_its_output() -> None:
     """DESIGN section 9: no sample of the page is left unchecked."""
-    assert len(PAIRS) == PAGE.count("```python") == 3
+    assert len(PAIRS) == PAGE.count("```python") == 4
 
 
 def test_a_model_of_ones_own_takes_forty_lines() -> None:
     """DESIGN section 9: the page's own model, its client and its imports fit in forty lines."""
-    program = PAIRS[2][0].split("async def main", maxsplit=1)[0]
+    program = PAIRS[3][0].split("async def main", maxsplit=1)[0]
     assert len([line for line in program.splitlines() if line]) <= 40
 
 
