@@ -150,7 +150,7 @@ class _Walk:
         try:
             self._surface.check(event, self._events)
         except BroodlineError as error:
-            yield error.message
+            yield error.message.removeprefix(f"event {event.seq} ")
             return
         self._surface.apply(event)
         if type(event.surface_op) is Replace:
