@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Never
 
 from ...messages.errors import ConfigurationError
 from ...messages.plain import quoted
@@ -39,6 +39,11 @@ class Access:
         for secret in self.secrets:
             text = secret.scrub(text)
         return redact(text)
+
+    def __reduce__(self) -> Never:
+        raise TypeError(
+            "a model with a key is not written anywhere: it cannot be pickled or copied"
+        )
 
 
 def own_access(

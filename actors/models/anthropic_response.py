@@ -77,7 +77,7 @@ class AnthropicResponse:
         with suppress(Exception):
             await self.events.close()
         # The SDK reads through generators within generators: reading on from what is
-        # closed ends each of them here, none of them is left to the garbage collector.
+        # closed ends each of them here, where the garbage collector would do it later.
         await self._drain()
 
     async def _drain(self) -> None:
