@@ -50,17 +50,20 @@ def write_log(source: LogSource, path: str | os.PathLike[str]) -> None:
         json.dumps(row, ensure_ascii=False, separators=(",", ":"), allow_nan=False) + "\n"
         for row in pack_rows(log_rows(read_log(source)))
     ]
-    target = Path(path)
+    try:
+        _put(Path(path), "".join(lines).encode())
+    except (OSError, ValueError) as error:
+        raise unreadable(os.fspath(path), error, "written") from None
+
+
+def _put(target: Path, data: bytes) -> None:
     draft = target.with_name(f"{target.name}.part")
     try:
-        try:
-            draft.write_bytes("".join(lines).encode())
-            os.replace(draft, target)
-        except BaseException:
-            draft.unlink(missing_ok=True)
-            raise
-    except (OSError, ValueError) as error:
-        raise unreadable(str(target), error, "written") from None
+        draft.write_bytes(data)
+        os.replace(draft, target)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
 
 
 def write_recording(folder: str | os.PathLike[str], root: LogSource, *children: LogSource) -> None:
