@@ -198,10 +198,11 @@ class WireServer:
     ) -> None:
         self.close()
         faults = self._desk.faults()
-        if faults and error is None:
+        if error is not None:
+            for fault in faults:
+                error.add_note(f"the wire server failed too: {fault!r}")
+        elif faults:
             raise ExceptionGroup("the wire server's rule, or the server itself, failed", faults)
-        for fault in faults if error is not None else ():
-            error.add_note(f"the wire server failed too: {fault!r}")
 
     async def __aenter__(self) -> Self:
         return self.__enter__()
