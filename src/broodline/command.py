@@ -71,6 +71,12 @@ Python functions: it needs no key and no network. Hidden names and __pycache__ a
 Progress goes to stderr, the report to stdout."""
 
 
+_CHECK_HELP = """Check recorded logs against every rule of a log.
+
+A log is a file of JSON lines, as `run --record` writes them. The exit code is 0 if all are \
+sound, 1 if one is not, 2 if there is nothing at a path."""
+
+
 Folder: TypeAlias = Annotated[
     str | None,
     typer.Argument(
@@ -143,4 +149,23 @@ def demo(
     raise typer.Exit(code)
 
 
+Paths: TypeAlias = Annotated[
+    list[str],
+    typer.Argument(metavar="PATH...", help="Logs, or folders in which every *.jsonl is one."),
+]
+CheckJson: TypeAlias = Annotated[
+    bool, typer.Option("--json", help="Print one JSON document instead of the table.")
+]
+OnlyFaults: TypeAlias = Annotated[
+    bool, typer.Option("--quiet", "-q", help="Print only what is not sound.")
+]
+
 app.command(help=RUN_HELP)(run)
+
+
+@app.command(help=_CHECK_HELP)
+def check(paths: Paths, as_json: CheckJson = False, quiet: OnlyFaults = False) -> None:
+    """Check recorded logs and leave with the exit code."""
+    from .recordings_command import check as check_logs
+
+    raise typer.Exit(check_logs(paths, as_json, quiet))

@@ -9,7 +9,7 @@ import signal
 import stat
 import sys
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TextIO
 
 from rich.console import Console
@@ -89,7 +89,8 @@ class Errand:
         loop = asyncio.get_running_loop()
 
         def give_up(cause: str) -> None:
-            loop.call_soon_threadsafe(interruption.request, cause)
+            with suppress(RuntimeError):  # the loop has just ended by itself
+                loop.call_soon_threadsafe(interruption.request, cause)
 
         self._stop = give_up
         with self._progress() as progress:

@@ -60,6 +60,8 @@ class Outcome:
             f"{self.seconds:.1f} s",
         ]
         end = f"{self.status}: {self.problem}" if self.status == "interrupted" else self.status
+        if left := len(board.running):
+            sums.append(f"{number_of(left, 'agent')} could not be stopped")
         return f"run: {', '.join(sums)}, {end}"
 
     def to_dict(self, order: Order, board: RunBoard) -> dict[str, Any]:

@@ -86,7 +86,7 @@ class Narrator:
     def ended(self, worker: Worker) -> None:
         """Tell how a child ended."""
         if worker.parent is not None:
-            self._line(f"{worker.label}: {worker.note()}")
+            self._line(f"{worker.label}: {worker.note()}{self._why(worker)}")
 
     def said(self, worker: Worker, piece: str) -> None:
         """Pass on what the root says."""
@@ -128,6 +128,11 @@ class Narrator:
             self._progress.say(THROWN_AWAY)
         why = one_line(shortened(retry.failure.message, TEXT_KEPT))
         self._line(f"{worker.label}: {worker.waiting}: {why}")
+
+    def _why(self, worker: Worker) -> str:
+        if worker.failure is None:
+            return ""
+        return f": {one_line(shortened(worker.failure.message, TEXT_KEPT))}"
 
     def _line(self, line: str) -> None:
         if self._wordy:

@@ -27,6 +27,11 @@ from .board import RunBoard, Worker
 from .neutral import one_line
 from .voice import DELEGATION, Voice
 
+CHILD_ENDED = frozenset(
+    f"SUBAGENT_{end}" for end in ("ABORTED", "ERROR", "FAULT", "MAX_TOKENS", "REFUSAL")
+)
+"""Error codes of a delegation that had a child."""
+
 
 def watch(runtime: Runtime, board: RunBoard, voice: Voice) -> Registration:
     """Keep `board` up to date with every agent created from now on, and tell `voice`."""
@@ -119,7 +124,9 @@ class _Follower:
             return
         call = self.waits.pop(result.tool_call_id, None)
         self._tell()
-        if call is not None and result.is_error:
+        # Of a child that ran its own end tells.
+        ran = answer.error is not None and answer.error.code in CHILD_ENDED
+        if call is not None and result.is_error and not ran:
             self.voice.refused(self.worker, call.name, text_of(result.content))
 
     def retrying(self, retry: RetryPlanned) -> None:
