@@ -12,7 +12,7 @@ from ...messages.errors import ConfigurationError
 OPENAI_URL = "https://api.openai.com/v1"
 VARIABLE = "OPENAI_BASE_URL"
 
-_OFFICIAL = ("api.openai.com", ".azure.com", ".microsoft.com")
+_OFFICIAL = ("api.openai.com", "azure.com", "microsoft.com")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +34,8 @@ class Endpoint:
     @property
     def official(self) -> bool:
         """Whether OpenAI or Azure answers there, and not a compatible server."""
-        host = urlsplit(self.url).hostname or ""
-        return any(host == known.lstrip(".") or host.endswith(known) for known in _OFFICIAL)
+        host = f".{urlsplit(self.url).hostname}"
+        return any(host.endswith(f".{known}") for known in _OFFICIAL)
 
     @property
     def hint(self) -> str:

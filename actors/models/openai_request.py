@@ -95,9 +95,8 @@ def _message(message: Message, provider: str, official: bool) -> list[dict[str, 
 def _tool(tool: ToolSchema) -> dict[str, Any]:
     schema = tool.parameters
     if schema.get("type") == "object" and "properties" not in schema:
-        schema = dict[str, Any](
-            schema, properties={}
-        )  # OpenAI refuses an object schema without them
+        # OpenAI refuses the schema of an object without them.
+        schema = dict[str, Any](schema, properties={})
     function: dict[str, Any] = {"name": tool.name, "parameters": schema}
     if tool.description:
         function["description"] = tool.description

@@ -56,10 +56,6 @@ class ChatStream:
     interleave and end with the response. Only the first choice counts. The counts of
     the last usage leave, once.
 
-    Attributes:
-        begun: Whether any frame has come.
-        finished: Whether the server has said why the answer ends: what follows is
-            only the usage.
     """
 
     __slots__ = (
@@ -69,26 +65,17 @@ class ChatStream:
         "_prose",
         "_reason",
         "_refusal",
-        "_said",
         "_usage",
-        "begun",
     )
 
     def __init__(self) -> None:
-        self.begun = False
         self._blocks = 0
         self._calls = CallTable()
         self._prose: _Prose | None = None
-        self._said = False
         self._field: str | None = None
         self._reason: str | None = None
         self._refusal: list[str] = []
         self._usage: Usage | None = None
-
-    @property
-    def finished(self) -> bool:
-        """See the class."""
-        return self._reason is not None
 
     def feed(self, frame: object) -> Iterator[Chunk]:
         """What a frame brings.
@@ -97,7 +84,6 @@ class ChatStream:
             ModelError: What an error frame says, or ``MALFORMED_RESPONSE`` when it is
                 not of the format.
         """
-        self.begun = True
         data = as_object(frame)
         if data is None:
             raise malformed(f"a frame of {quoted(frame)}")
