@@ -192,13 +192,13 @@ def test_a_reader_that_goes_away(write: Write) -> None:
     """DESIGN 9: when nobody reads the output any more, the code is 141 and nothing is said."""
     path = write()
     program = (
-        "import sys; from broodline.recordings_command import check; sys.exit(check(sys.argv))"
+        "import sys; from broodline.recordings_command import check; sys.exit(check(sys.argv[1:]))"
     )
     reader, writer = os.pipe()
     os.close(reader)
     try:
         done = subprocess.run(
-            [sys.executable, "-c", program.replace("sys.argv", "sys.argv[1:]"), str(path)],
+            [sys.executable, "-c", program, str(path)],
             stdout=writer,
             stderr=subprocess.PIPE,
             text=True,
