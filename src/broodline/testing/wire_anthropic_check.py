@@ -161,7 +161,7 @@ def _blocks_of(message: dict[str, Any], where: str, *, may_be_empty: bool) -> li
 def _check_block(block: dict[str, Any], where: str, role: str) -> None:
     kind = block.get("type")
     own = kind in _BLOCKS_OF[role] or (role == "assistant" and _is_server_side(kind))
-    stated(own, f"{where}: a {role} message cannot have a block {kind!r}")
+    stated(own, f"{where}: {kind!r} blocks are not allowed in {role} messages")
     for name in _REQUIRED_TEXTS.get(str(kind), ()):
         stated(isinstance(block.get(name), str), f"{where}.{kind}.{name}: Field required")
     if kind == "text":

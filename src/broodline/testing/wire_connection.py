@@ -128,6 +128,7 @@ class WireConnection(BaseHTTPRequestHandler):
         """For what is no HTTP: JSON instead of the library's page, and the end."""
         error = Status(code, {"error": {"message": message or "Bad request.", "type": "http"}})
         self.close_connection = True
+        self.request_version = self.protocol_version  # an unread one would leave the headers out
         self._play(refused(OPENAI, 0, error))
 
     def log_message(self, format: str, *args: Any) -> None:
