@@ -133,7 +133,8 @@ def test_a_slow_answer(post: Callable[..., socket.socket]) -> None:
 def test_many_at_once(post: Callable[..., socket.socket]) -> None:
     """core 12.5: connections in every state are closed together."""
     with WireServer() as server:
-        server.play(*[silent("headers"), silent("text"), endless()] * 10)
+        words: list[Word] = [silent("headers"), silent("text"), endless()]
+        server.play(*words * 10)
         clients = [post(server) for _ in range(30)]
         assert server.wait_silent(20)
         assert server.open_connections == server.connections == 30

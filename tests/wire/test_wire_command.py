@@ -7,7 +7,7 @@ import json
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from typing import IO, Any
 
@@ -20,7 +20,7 @@ COMMAND = [sys.executable, "-W", "error", "-m", "broodline.testing.wire"]
 
 
 @contextmanager
-def served(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], list[str]]]:
+def served(*arguments: str) -> Generator[tuple[subprocess.Popen[str], list[str]]]:
     """The process, and what it has printed up to its last line."""
     with subprocess.Popen(
         [*COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

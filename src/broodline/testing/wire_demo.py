@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, cast
+from typing import Any
 
-from .wire_form import mapping
+from .wire_form import is_list, mapping
 from .wire_request import WireRequest
 from .wire_script import Answer, Call, call, calls, say
 from .wire_turn import Turn
@@ -91,8 +91,7 @@ def _files_in(listing: str) -> list[str]:
     except ValueError:
         return []
     names = found.get("files")
-    files = cast("list[Any]", names) if isinstance(names, list) else []
-    return [name for name in files if isinstance(name, str)]
+    return [name for name in names if isinstance(name, str)] if is_list(names) else []
 
 
 def _short(text: str) -> str:

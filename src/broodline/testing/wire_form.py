@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, cast
+from typing import Any, TypeGuard, cast
 
 
 class Flaw(Exception):
@@ -35,9 +35,14 @@ def listed(value: Any, where: str) -> list[Any]:
     Raises:
         Flaw: If it is none.
     """
-    if not isinstance(value, list):
+    if not is_list(value):
         raise Flaw(f"{where}: Input should be a valid list")
-    return cast("list[Any]", value)
+    return value
+
+
+def is_list(value: Any) -> TypeGuard[list[Any]]:
+    """Whether the value is a JSON list."""
+    return isinstance(value, list)
 
 
 def mapping(value: Any) -> dict[str, Any] | None:

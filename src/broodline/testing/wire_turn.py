@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
-from .wire_form import mapping
+from .wire_form import is_list, mapping
 from .wire_frame import FormatName
 from .wire_script import Call
 
@@ -42,8 +42,8 @@ def turns_of(name: FormatName, body: Mapping[str, Any]) -> tuple[Turn, ...]:
 
 def objects(value: Any) -> Iterator[dict[str, Any]]:
     """The JSON objects of a list; nothing where it is no list."""
-    if isinstance(value, list):
-        found = [mapping(item) for item in cast("list[Any]", value)]
+    if is_list(value):
+        found = [mapping(item) for item in value]
         yield from (item for item in found if item is not None)
 
 
