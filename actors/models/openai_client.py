@@ -91,7 +91,12 @@ def _positive(value: Any) -> bool:
 
 
 def _sdk() -> Any:
-    return load_extra("openai", "openai", "OpenAIModel")
+    sdk = load_extra("openai", "openai", "OpenAIModel")
+    # The SDK puts these off to the first request, where they would hold up the loop.
+    chat = load_extra("openai.resources.chat", "openai", "OpenAIModel")
+    for name in ("AsyncChat", "AsyncCompletions"):
+        getattr(chat, name, None)
+    return sdk
 
 
 def _ready(client: Any) -> AsyncOpenAI:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,8 @@ from .failure import malformed
 if TYPE_CHECKING:
     from openai import AsyncOpenAI, AsyncStream
 
-_TASKS: set[asyncio.Task[None]] = set()
+Closing = set[asyncio.Task[None]]
+"""What closes connections just now; whoever owns the client waits for it."""
 
 
 class Frames:
@@ -20,30 +21,38 @@ class Frames:
 
     ::
 
-        frames = await Frames.open(client, body)
+        frames = await Frames.open(client, body, closing)
         try:
             while await frames.read():
                 use(frames.latest)
         finally:
             await frames.close()
 
+    Args:
+        stream: The SDK's.
+        headers: Of the response.
+        closing: Where the task is noted that closes the connection.
+
     Attributes:
         request_id: The server's id of the request, or None.
         latest: The frame that was read last.
     """
 
-    __slots__ = ("_begun", "_content_type", "_ended", "_stream", "latest", "request_id")
+    __slots__ = ("_begun", "_closing", "_content_type", "_ended", "_stream", "latest", "request_id")
 
-    def __init__(self, stream: AsyncStream[object], request_id: str | None, kind: str) -> None:
+    def __init__(
+        self, stream: AsyncStream[object], headers: Mapping[str, str], closing: Closing
+    ) -> None:
         self._stream = stream
-        self._content_type = kind.partition(";")[0].strip().lower()
+        self._closing = closing
+        self._content_type = headers.get("content-type", "").partition(";")[0].strip().lower()
         self._begun = False
         self._ended = False
-        self.request_id = request_id
+        self.request_id = headers.get("x-request-id")
         self.latest: object = None
 
     @classmethod
-    async def open(cls, client: AsyncOpenAI, body: dict[str, Any]) -> Frames:
+    async def open(cls, client: AsyncOpenAI, body: dict[str, Any], closing: Closing) -> Frames:
         """Send a request and wait for the headers of its answer.
 
         The SDK would by itself walk through the whole history by type hints, and build
@@ -55,8 +64,7 @@ class Frames:
         raw = await client.chat.completions.with_raw_response.create(
             model=body["model"], messages=[], stream=True, extra_body=body
         )
-        stream = raw.parse(to=_stream_class())
-        return cls(stream, raw.headers.get("x-request-id"), raw.headers.get("content-type", ""))
+        return cls(raw.parse(to=_stream_class()), raw.headers, closing)
 
     async def read(self) -> bool:
         """Read the next frame into `latest`; False at the end of the body.
@@ -84,16 +92,16 @@ class Frames:
         """
         if self._ended:
             return
-        closing = asyncio.create_task(_shut(self._stream))
-        _TASKS.add(closing)
-        closing.add_done_callback(_TASKS.discard)
-        await asyncio.shield(closing)
+        task = asyncio.create_task(_shut(self._stream))
+        self._closing.add(task)
+        task.add_done_callback(self._closing.discard)
+        await asyncio.shield(task)
 
 
-async def closings() -> None:
+async def closed(closing: Closing) -> None:
     """Wait until what is being closed on this loop is closed."""
     loop = asyncio.get_running_loop()
-    tasks = [task for task in _TASKS if task.get_loop() is loop]
+    tasks = [task for task in closing if task.get_loop() is loop]
     if tasks:
         await asyncio.wait(tasks)
 

@@ -19,7 +19,8 @@ from .credential import credential_of
 from .openai_client import check_bounds, foreign_client, own_client
 from .openai_endpoint import endpoint_of
 from .openai_failure import OpenAIFailures
-from .openai_frames import Frames, closings
+from .openai_frames import Closing, Frames, closed
+from .openai_name import own_names
 from .openai_request import request_body
 from .openai_stream import ChatStream
 
@@ -72,6 +73,7 @@ class OpenAIModel:
         self.provider = name_text(provider, "provider of OpenAIModel")
         check_bounds(max_tokens, timeout)
         self.max_tokens = max_tokens
+        self._closing: Closing = set()
         if client is None:
             self._endpoint = endpoint_of(base_url)
             key = credential_of(api_key, "OPENAI_API_KEY", "OpenAIModel")
@@ -109,7 +111,7 @@ class OpenAIModel:
 
         The model can be used again afterwards.
         """
-        await closings()
+        await closed(self._closing)
         await self._clients.aclose()
 
     async def __aenter__(self) -> Self:
@@ -134,9 +136,9 @@ class OpenAIModel:
             official=self._endpoint.official,
             max_tokens=self.max_tokens,
         )
-        answer = ChatStream()
+        answer = ChatStream(own_names(tool.name for tool in request.tools))
         async with self._clients.use() as client:
-            frames = await Frames.open(client, body)
+            frames = await Frames.open(client, body, self._closing)
             trace.request_id = frames.request_id
             try:
                 while await frames.read():

@@ -24,6 +24,7 @@ from ...messages.passage import decode_block, encode_block
 from ...messages.payload import ToolSchema
 from ...messages.request import ModelRequest
 from .openai_json import as_object, is_object, json_text
+from .openai_name import sent_id, sent_name
 
 REASONING_FIELD = "reasoningField"
 """Key in a message's replay state: under which name the server streamed its reasoning."""
@@ -97,7 +98,7 @@ def _tool(tool: ToolSchema) -> dict[str, Any]:
     if schema.get("type") == "object" and "properties" not in schema:
         # OpenAI refuses the schema of an object without them.
         schema = dict[str, Any](schema, properties={})
-    function: dict[str, Any] = {"name": tool.name, "parameters": schema}
+    function: dict[str, Any] = {"name": sent_name(tool.name), "parameters": schema}
     if tool.description:
         function["description"] = tool.description
     return {"type": "function", "function": function}
@@ -132,7 +133,7 @@ def _part(block: Block) -> dict[str, Any]:
 def _result(block: Block) -> dict[str, Any]:
     if type(block) is not ToolResult:
         raise _unsupported("a tool message", block)
-    return {"role": "tool", "tool_call_id": block.tool_call_id, "content": _told(block)}
+    return {"role": "tool", "tool_call_id": sent_id(block.tool_call_id), "content": _told(block)}
 
 
 def _told(result: ToolResult) -> str:
@@ -190,9 +191,9 @@ def _call(call: ToolCall, official: bool) -> dict[str, Any]:
     if not official and not is_object(arguments):
         # Servers that put the history into a template read the arguments, and would refuse
         # this and every later request for one slip of the model.
-        arguments = json_text({"invalid_arguments": arguments})
-    function = {"name": call.name, "arguments": arguments}
-    return {"id": call.id, "type": "function", "function": function}
+        arguments = json_text({"raw_arguments": arguments})
+    function = {"name": sent_name(call.name), "arguments": arguments}
+    return {"id": sent_id(call.id), "type": "function", "function": function}
 
 
 def _unsupported(where: str, block: Block) -> ModelError:

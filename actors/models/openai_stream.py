@@ -56,19 +56,24 @@ class ChatStream:
     interleave and end with the response. Only the first choice counts. The counts of
     the last usage leave, once.
 
+    Args:
+        names: Of tools that were told under another name: from that name to their own.
+
     """
 
     __slots__ = (
         "_blocks",
         "_calls",
         "_field",
+        "_names",
         "_prose",
         "_reason",
         "_refusal",
         "_usage",
     )
 
-    def __init__(self) -> None:
+    def __init__(self, names: Mapping[str, str]) -> None:
+        self._names = names
         self._blocks = 0
         self._calls = CallTable()
         self._prose: _Prose | None = None
@@ -111,7 +116,7 @@ class ChatStream:
         cut_off = self._reason in _CUT_OFF
         yield from self._close_prose()
         for slot in self._calls.slots:
-            yield from _close_call(slot, cut_off)
+            yield from self._close_call(slot, cut_off)
         if self._usage is not None:
             yield UsageChunk(self._usage)
         failure = self._failure()
@@ -199,23 +204,25 @@ class ChatStream:
         slot.name = slot.name or piece.name
         slot.parts.append(piece.arguments)
         if began or named or piece.arguments:
-            name = slot.name if named else None
+            name = self._own(slot.name) if named else None
             yield ToolCallDelta(slot.index, slot.id, piece.arguments, name)
+
+    def _close_call(self, slot: CallSlot, cut_off: bool) -> Iterator[Chunk]:
+        """The end of a call; one that the ceiling cut stays open: nobody knows its rest."""
+        arguments = slot.arguments
+        if cut_off and not (slot.name and is_object(arguments)):
+            return
+        if not slot.name:
+            raise malformed("a tool call without a name")
+        yield BlockEnd(slot.index, ToolCall(slot.id, self._own(slot.name), arguments))
+
+    def _own(self, name: str) -> str:
+        return self._names.get(name, name)
 
     def _next_index(self) -> int:
         index = self._blocks
         self._blocks += 1
         return index
-
-
-def _close_call(slot: CallSlot, cut_off: bool) -> Iterator[Chunk]:
-    """The end of a call; one that the ceiling cut stays open, as nobody knows its rest."""
-    arguments = slot.arguments
-    if cut_off and not (slot.name and is_object(arguments)):
-        return
-    if not slot.name:
-        raise malformed("a tool call without a name")
-    yield BlockEnd(slot.index, ToolCall(slot.id, slot.name, arguments))
 
 
 def _first(choices: object) -> Mapping[str, Any] | None:

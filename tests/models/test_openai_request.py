@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from broodline.actors.models.openai_name import own_names, sent_name
 from broodline.actors.models.openai_request import request_body
 from broodline.messages.content import Block, OpaqueBlock, Reasoning, Text, ToolCall, ToolResult
 from broodline.messages.errors import ModelError
@@ -203,7 +207,7 @@ def test_arguments_that_are_no_json_do_not_spoil_the_conversation() -> None:
     slip = said(ToolCall("c", "add", '{"a":'))
     (wrapped,), (plain,) = sent(slip), sent(slip, official=True)
     function = wrapped["tool_calls"][0]["function"]
-    assert json.loads(function["arguments"]) == {"invalid_arguments": '{"a":'}
+    assert json.loads(function["arguments"]) == {"raw_arguments": '{"a":'}
     assert plain["tool_calls"][0]["function"]["arguments"] == '{"a":'
 
 
@@ -211,3 +215,28 @@ def test_empty_arguments_are_an_empty_object() -> None:
     """core 8: a call without arguments is told as the ``{}`` that it was run with."""
     (told,) = sent(said(ToolCall("c", "now", "")), official=True)
     assert told["tool_calls"][0]["function"]["arguments"] == "{}"
+
+
+_ANY_NAME = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=90)
+
+
+@given(_ANY_NAME, _ANY_NAME)
+def test_any_name_fits_the_pattern(one: str, other: str) -> None:
+    """core 12.2: names that the format refuses go out as ones that it takes, still different."""
+    names = [sent_name(name) for name in (one, other)]
+    assert all(re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", name) for name in names)
+    assert (names[0] == names[1]) == (one == other)
+    back = own_names([one, other])
+    assert [back.get(name, name) for name in names] == [one, other]
+
+
+def test_a_foreign_name_goes_out_in_tools_and_history_alike() -> None:
+    """core 12.2: tools, calls of them and of ones that never were go out under fitting names."""
+    slip = ToolCall("c" * 50, "functions.add", "{}")
+    answer = ToolMessage("t", (ToolResult("c" * 50, (Text("1"),)),), {"kind": "tool"})
+    tool = ToolSchema("functions.add", "", FrozenDict({"type": "object"}))
+    body = asked(said(slip), answer, tools=(tool,))
+    sent_call = body["messages"][0]["tool_calls"][0]
+    assert sent_call["function"]["name"] == body["tools"][0]["function"]["name"]
+    assert sent_call["id"] == body["messages"][1]["tool_call_id"]
+    assert len(sent_call["id"]) <= 40

@@ -36,9 +36,11 @@ def piece(
     return entry | {"function": {key: one for key, one in function.items() if one is not None}}
 
 
-def read(frames: Iterable[object]) -> tuple[list[Chunk], Assembler, ModelError | None]:
+def read(
+    frames: Iterable[object], names: dict[str, str] | None = None
+) -> tuple[list[Chunk], Assembler, ModelError | None]:
     """Take in a response as an agent would, grammar and all."""
-    stream, grammar, assembler = ChatStream(), StreamGrammar(), Assembler()
+    stream, grammar, assembler = ChatStream(names or {}), StreamGrammar(), Assembler()
     chunks: list[Chunk] = []
 
     def take(some: Iterable[Chunk]) -> None:
@@ -214,6 +216,15 @@ def test_arguments_as_an_object_become_text() -> None:
 def test_arguments_that_are_no_json_pass_as_they_are() -> None:
     """core 8: the tool pipeline, not the adapter, tells the model of its slip."""
     assert calls(delta(tool_calls=[piece(0, "a", "add", "{oops")])) == [("a", "add", "{oops")]
+
+
+def test_a_tool_is_called_by_its_own_name() -> None:
+    """core 12.3: a tool that the format made go by another name is called by its own."""
+    entries = [piece(0, "a", "fs_read_1", "{"), piece(0, "a", "fs_read_1", "}")]
+    frames = [delta(tool_calls=[entry]) for entry in entries]
+    chunks, assembler, _ = read([*frames, STOP], {"fs_read_1": "fs.read"})
+    assert assembler.message_content() == (ToolCall("a", "fs.read", "{}"),)
+    assert [one.name for one in chunks if isinstance(one, ToolCallDelta)] == ["fs.read", None]
 
 
 @pytest.mark.parametrize("reason", ["stop", "tool_calls", "function_call", "eos"])

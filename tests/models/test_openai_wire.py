@@ -319,7 +319,7 @@ async def test_one_model_serves_several_loops(server: WireServer, model: OpenAIM
 
     found = await asyncio.to_thread(asyncio.run, elsewhere())
     assert found.message_content() == (Text("there"),)
-    assert server.open_connections == 1
+    assert await server.until_closed(leaving=1)
 
 
 async def test_a_password_in_the_url_is_sent_in_the_header(server: WireServer) -> None:
