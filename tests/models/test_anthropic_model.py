@@ -142,6 +142,26 @@ async def test_a_client_of_the_callers() -> None:
         await client.close()
 
 
+def test_a_client_without_an_address_shows_none() -> None:
+    """core 12.5: what is no address that can be read is not shown either."""
+
+    class Odd:
+        base_url = f"odd:{KEY}"
+
+        def with_options(self, max_retries: int) -> Odd:
+            return self
+
+        async def close(self) -> None:
+            return
+
+    assert KEY not in repr(AnthropicModel("claude-x", client=Odd()))
+
+
+def test_a_time_out_may_be_left_out() -> None:
+    """core 12.5: None bounds no silence of the connection."""
+    assert AnthropicModel("claude-x", api_key=KEY, timeout=None).max_tokens == 8192
+
+
 def test_a_blocking_client_is_refused() -> None:
     """DESIGN 2: a client that would block the loop is no client for a model."""
     with anthropic.Anthropic(api_key=KEY) as client, pytest.raises(ConfigurationError):

@@ -170,6 +170,8 @@ def test_a_result_without_its_call_keeps_its_words() -> None:
     ("arguments", "sent"),
     [
         ('{"a": [1, null, "ä"]}', {"a": [1, None, "ä"]}),
+        ('{"a": 1.5}', {"a": 1.5}),
+        ('{"a": [' + "[]," * 200 + "0]}", {"a": [*([[]] * 200), 0]}),
         ("", {}),
         ("  ", {}),
         ('{"pa', {"raw_arguments": '{"pa'}),
@@ -222,6 +224,13 @@ def test_ids_that_repeat_are_told_apart() -> None:
     ]
     assert len(set(sent)) == 4
     assert answered == list(zip(sent, "1234", strict=True))
+
+
+def test_an_id_that_was_made_is_not_made_again() -> None:
+    """core 12.4: an id that a history already has is not given to another call."""
+    calls = [ToolCall(one, "t", "{}") for one in ("a-2", "a", "a", "a")]
+    sent = [part["id"] for part in turns(user("go"), said(*calls), user("on"))[1]["content"]]
+    assert sent == ["a-2", "a", "a-3", "a-4"]
 
 
 def test_names_that_do_not_fit_are_sent_as_others_and_known_again() -> None:

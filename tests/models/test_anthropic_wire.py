@@ -13,7 +13,7 @@ import anthropic
 import pytest
 
 from broodline import Runtime, SubagentTool, tool
-from broodline.actors.models import Assembler, RetryPolicy, StreamGrammar
+from broodline.actors.models import Assembler, RetryPolicy, StreamGrammar, anthropic_response
 from broodline.actors.models.anthropic_model import AnthropicModel
 from broodline.actors.models.redaction import render_chain
 from broodline.messages.chunk import BlockEnd, BlockStart, Chunk, Finish, TextDelta, Usage
@@ -139,9 +139,10 @@ async def test_an_effort_is_sent(server: WireServer, model: AnthropicModel) -> N
 
 
 async def test_a_whole_answer_gives_its_connection_back(
-    server: WireServer, model: AnthropicModel
+    server: WireServer, model: AnthropicModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """DESIGN 2: a finished stream leaves its connection to the next, also closed at its end."""
+    monkeypatch.setattr(anthropic_response, "_LINGER", 30.0)  # a busy machine may be slow
     server.play(say("a"), say("b"), say("c"))
     await answered(model)
     async with aclosing(model.stream(asked())) as stream:
