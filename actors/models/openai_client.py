@@ -20,18 +20,14 @@ _CONNECT = 10.0
 
 
 def own_client(
-    endpoint: Endpoint, credential: Credential, timeout: float | None
+    sdk: Any, endpoint: Endpoint, credential: Credential, timeout: float | None
 ) -> Callable[[], AsyncOpenAI]:
-    """What makes a client for a loop.
-
-    Raises:
-        ConfigurationError: ``MISSING_EXTRA``.
-    """
-    sdk = _sdk()
+    """What makes a client for a loop."""
 
     def make() -> AsyncOpenAI:
         connect = _CONNECT if timeout is None else min(timeout, _CONNECT)
         return _ready(
+            sdk,
             sdk.AsyncOpenAI(
                 api_key=credential.reveal(),
                 base_url=endpoint.url,
@@ -40,14 +36,14 @@ def own_client(
                 max_retries=0,
                 default_headers=endpoint.headers or None,
                 default_query=endpoint.query or None,
-            )
+            ),
         )
 
     return make
 
 
 def foreign_client(
-    client: object, api_key: object, base_url: object
+    sdk: Any, client: object, api_key: object, base_url: object
 ) -> tuple[AsyncOpenAI, Endpoint, Credential]:
     """A caller's client without its retries, whom it asks, and its key, empty without one.
 
@@ -59,7 +55,7 @@ def foreign_client(
         raise ConfigurationError(
             "OpenAIModel got client= and api_key= or base_url=; the client has both already"
         )
-    if not isinstance(client, _sdk().AsyncOpenAI):
+    if not isinstance(client, sdk.AsyncOpenAI):
         raise ConfigurationError(
             f"client of OpenAIModel must be an AsyncOpenAI or AsyncAzureOpenAI of the package "
             f"openai, not {type_name(client)}"
@@ -67,7 +63,11 @@ def foreign_client(
     known: Any = client
     key: object = known.api_key
     credential = Credential(key if isinstance(key, str) else "")
-    return _ready(known.with_options(max_retries=0)), endpoint_of(str(known.base_url)), credential
+    return (
+        _ready(sdk, known.with_options(max_retries=0)),
+        endpoint_of(str(known.base_url)),
+        credential,
+    )
 
 
 def check_bounds(max_tokens: object, timeout: object) -> None:
@@ -90,7 +90,12 @@ def _positive(value: Any) -> bool:
     return bool(value > 0)
 
 
-def _sdk() -> Any:
+def loaded_sdk() -> Any:
+    """The package, with what the first request needs of it.
+
+    Raises:
+        ConfigurationError: ``MISSING_EXTRA`` or ``BROKEN_EXTRA``.
+    """
     sdk = load_extra("openai", "openai", "OpenAIModel")
     # The SDK puts these off to the first request, where they would hold up the loop.
     chat = load_extra("openai.resources.chat", "openai", "OpenAIModel")
@@ -99,13 +104,13 @@ def _sdk() -> Any:
     return sdk
 
 
-def _ready(client: Any) -> AsyncOpenAI:
+def _ready(sdk: Any, client: Any) -> AsyncOpenAI:
     """The client, without the thread that it would start for its first request.
 
     It asks the system for its name in one, to be on the safe side; threads are the
     runtime's to start. Where the SDK changes this, the thread is back, and that is all.
     """
-    name_of = getattr(getattr(_sdk(), "_base_client", None), "get_platform", None)
+    name_of = getattr(getattr(sdk, "_base_client", None), "get_platform", None)
     if name_of is not None and getattr(client, "_platform", "") is None:
         client._platform = name_of()
     return client  # type: ignore[no-any-return]

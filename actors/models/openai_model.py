@@ -16,7 +16,7 @@ from ...messages.plain import name_text
 from ...messages.request import ModelRequest
 from .client_pool import ClientPool
 from .credential import credential_of
-from .openai_client import check_bounds, foreign_client, own_client
+from .openai_client import check_bounds, foreign_client, loaded_sdk, own_client
 from .openai_endpoint import endpoint_of
 from .openai_failure import OpenAIFailures
 from .openai_frames import Closing, Frames, closed
@@ -72,16 +72,16 @@ class OpenAIModel:
         self.model = name_text(model, "model of OpenAIModel")
         self.provider = name_text(provider, "provider of OpenAIModel")
         check_bounds(max_tokens, timeout)
+        sdk = loaded_sdk()
         self.max_tokens = max_tokens
         self._closing: Closing = set()
         if client is None:
             self._endpoint = endpoint_of(base_url)
             key = credential_of(api_key, "OPENAI_API_KEY", "OpenAIModel")
-            make = own_client(self._endpoint, key, timeout)
-            self._clients = ClientPool(make, _close_client)
+            self._clients = ClientPool(own_client(sdk, self._endpoint, key, timeout), _close)
         else:
-            used, self._endpoint, key = foreign_client(client, api_key, base_url)
-            self._clients = ClientPool(lambda: used, _keep_client)
+            used, self._endpoint, key = foreign_client(sdk, client, api_key, base_url)
+            self._clients = ClientPool(lambda: used, _keep)
         self._failures = OpenAIFailures(self.provider, self._endpoint, key)
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
@@ -130,12 +130,7 @@ class OpenAIModel:
         return f"OpenAIModel({self.model!r}, provider={self.provider!r}{where})"
 
     async def _answer(self, request: ModelRequest, trace: _Trace) -> AsyncGenerator[Chunk, None]:
-        body = request_body(
-            request,
-            provider=self.provider,
-            official=self._endpoint.official,
-            max_tokens=self.max_tokens,
-        )
+        body = request_body(request, official=self._endpoint.official, max_tokens=self.max_tokens)
         answer = ChatStream(own_names(tool.name for tool in request.tools))
         async with self._clients.use() as client:
             frames = await Frames.open(client, body, self._closing)
@@ -159,9 +154,9 @@ class _Trace:
         self.request_id: str | None = None
 
 
-async def _close_client(client: AsyncOpenAI) -> None:
+async def _close(client: AsyncOpenAI) -> None:
     await client.close()
 
 
-async def _keep_client(client: AsyncOpenAI) -> None:
+async def _keep(client: AsyncOpenAI) -> None:
     """A caller's client is theirs to close."""

@@ -37,14 +37,12 @@ _USER_PARTS = frozenset({"image_url", "input_audio", "file"})
 
 
 def request_body(
-    request: ModelRequest, *, provider: str, official: bool, max_tokens: int | None
+    request: ModelRequest, *, official: bool, max_tokens: int | None
 ) -> dict[str, Any]:
     """The JSON of a streamed chat completion.
 
     Args:
         request: What is asked.
-        provider: The name under which the adapter answers; reasoning is given back
-            only to the provider that it came from.
         official: Whether the server is OpenAI's own (or Azure's): it takes
             ``max_completion_tokens``, never wants reasoning back, and takes arguments
             that are not JSON. Other servers know the older ``max_tokens``.
@@ -57,7 +55,7 @@ def request_body(
     config = request.config
     body: dict[str, Any] = {
         "model": config.model,
-        "messages": _messages(request, provider, official),
+        "messages": _messages(request, official),
         "stream": True,
         "stream_options": {"include_usage": True},
     }
@@ -74,12 +72,12 @@ def request_body(
     return body
 
 
-def _messages(request: ModelRequest, provider: str, official: bool) -> list[dict[str, Any]]:
+def _messages(request: ModelRequest, official: bool) -> list[dict[str, Any]]:
     sent: list[dict[str, Any]] = []
     if request.system:
         sent.append({"role": "system", "content": request.system})
     for message in request.messages:
-        sent.extend(_message(message, provider, official))
+        sent.extend(_message(message, request.config.provider, official))
     return sent
 
 

@@ -33,7 +33,7 @@ def asked(
     request = ModelRequest(
         CallConfig("openai", "m", **config), list(messages), system, tools, "s1", None
     )
-    return request_body(request, provider="openai", official=official, max_tokens=max_tokens)
+    return request_body(request, official=official, max_tokens=max_tokens)
 
 
 def sent(*messages: Message, official: bool = False) -> list[dict[str, Any]]:
@@ -109,7 +109,7 @@ def test_the_ceiling_of_the_request_goes_first() -> None:
 
 def request_ceiling(value: int) -> Any:
     request = ModelRequest(CallConfig("openai", "m", max_tokens=value), [], None, (), "s", None)
-    body = request_body(request, provider="openai", official=False, max_tokens=9)
+    body = request_body(request, official=False, max_tokens=9)
     return body["max_tokens"]
 
 
