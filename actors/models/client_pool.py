@@ -34,11 +34,12 @@ class ClientPool(Generic[C]):
         close: Closes one, on the same loop.
     """
 
-    __slots__ = ("_close", "_make", "_seats")
+    __slots__ = ("_close", "_closing", "_make", "_seats")
 
     def __init__(self, make: Callable[[], C], close: Callable[[C], Awaitable[None]]) -> None:
         self._make = make
         self._close = close
+        self._closing: set[asyncio.Future[None]] = set()
         self._seats: WeakKeyDictionary[asyncio.AbstractEventLoop, _Seat[C]] = WeakKeyDictionary()
 
     @asynccontextmanager
@@ -54,16 +55,29 @@ class ClientPool(Generic[C]):
         finally:
             seat.users -= 1
             if seat.left and not seat.users:
-                await self._close(seat.client)
+                await self._end(seat.client)
 
     async def aclose(self) -> None:
         """Let go of this loop's client; the pool itself can be used again.
 
-        It is closed now, or by the last one who uses it.
+        It is closed now, or by the last one who uses it; a closing under way is waited for.
         """
-        seat = self._seats.pop(asyncio.get_running_loop(), None)
-        if seat is None:
-            return
-        seat.left = True
-        if not seat.users:
-            await self._close(seat.client)
+        loop = asyncio.get_running_loop()
+        seat = self._seats.pop(loop, None)
+        if seat is not None:
+            seat.left = True
+            if not seat.users:
+                await self._end(seat.client)
+        under_way = [closing for closing in self._closing if closing.get_loop() is loop]
+        if under_way:
+            await asyncio.wait(under_way)
+
+    async def _end(self, client: C) -> None:
+        """Close a client whatever happens to who waits for it.
+
+        In a task of its own: a cancellation lets go of the wait, not of the closing.
+        """
+        closing = asyncio.ensure_future(self._close(client))
+        self._closing.add(closing)
+        closing.add_done_callback(self._closing.discard)
+        await asyncio.shield(closing)

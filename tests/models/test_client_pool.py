@@ -81,6 +81,31 @@ def test_each_loop_has_its_own_client() -> None:
     assert [client.closed for client in made] == [True, True]
 
 
+async def test_a_cancelled_wait_does_not_cut_a_closing_short() -> None:
+    """DESIGN 2: who is cancelled while the client closes leaves a closing that goes on."""
+    begun, gate, ends = asyncio.Event(), asyncio.Event(), list[str]()
+
+    async def close(_client: Client) -> None:
+        begun.set()
+        await gate.wait()
+        ends.append("closed")
+
+    pool = ClientPool(Client, close)
+
+    async def last_use() -> None:
+        async with pool.use():
+            await pool.aclose()
+
+    user = asyncio.create_task(last_use())
+    await begun.wait()
+    user.cancel()
+    await asyncio.wait({user})
+    assert (user.cancelled(), ends) == (True, [])
+    gate.set()
+    await pool.aclose()
+    assert ends == ["closed"]
+
+
 async def test_letting_go_of_nothing() -> None:
     """DESIGN 2: a pool that was never used has nothing to close."""
     made: list[Client] = []
