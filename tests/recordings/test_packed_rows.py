@@ -170,6 +170,7 @@ def test_packed_types_are_no_events() -> None:
 
 def test_three_are_packed() -> None:
     """core 15.2: three neighbours of one block make one row, two stay as they are."""
+    assert len(list(pack_rows([delta(seq=seq, time=0) for seq in range(3)]))) == 1
     rows = [delta(text, seq) for seq, text in enumerate("abc", 4)]
     (row,) = pack_rows(rows)
     assert row == {
@@ -264,6 +265,18 @@ def test_other_rows_are_never_packed(row: dict[str, Any]) -> None:
     """core 15.2: a row with any further field, or out of shape, is written as it is."""
     rows = [copy.deepcopy(row) for _ in range(4)]
     assert list(pack_rows(rows)) == rows
+
+
+@pytest.mark.parametrize("key", ["seq", "time"])
+@pytest.mark.parametrize("value", [True, -1, 1.0, SAFE_INTEGER + 1, None])
+def test_numbers_that_a_packed_row_cannot_keep(key: str, value: Any) -> None:
+    """core 15.2: a row whose number or time is no safe integer is written as it is."""
+    start = value if key == "seq" and type(value) in (int, float) else 0
+    rows = [delta(seq=start + place) for place in range(4)]
+    rows[0][key] = value
+    written = list(pack_rows(rows))
+    assert written[0] == rows[0]
+    assert list(expand_rows(written)) == rows
 
 
 def test_packing_changes_no_row_it_is_given() -> None:

@@ -246,6 +246,7 @@ def test_an_empty_file(content: str, kit: SimpleNamespace) -> None:
     error = refused(content, kit)
     assert isinstance(error, SessionCorruptError)
     assert error.message == "the log is empty; its first line must be a header"
+    assert error.details["line"] == 1
 
 
 def test_what_an_editor_leaves_behind(kit: SimpleNamespace) -> None:
@@ -261,9 +262,25 @@ def test_what_an_editor_leaves_behind(kit: SimpleNamespace) -> None:
         assert read_log(kit.written(content)).events == expected
 
 
-def test_blank_lines_count(kit: SimpleNamespace) -> None:
+@pytest.mark.parametrize("end", ["\n", ""])
+def test_blank_lines_count(end: str, kit: SimpleNamespace) -> None:
     """core 15.1: the number of a line is what an editor shows, blank lines too."""
-    assert refused(kit.lines(HEADER) + "\n\n{}\n", kit).details["line"] == 4
+    assert refused(kit.lines(HEADER) + "\n\n{}" + end, kit).details["line"] == 4
+    error = refused("\n\n" + kit.lines(STRICT), kit, form="strict")
+    assert error.details["line"] == 3
+
+
+def test_what_is_found_later_is_told_where_it_is(kit: SimpleNamespace) -> None:
+    """core 15.1: a header that only its events show to be wrong is told by its own line, once."""
+    error = refused(kit.lines(HEADER, *numbered(TURN, STEP)), kit)
+    assert error.details["line"] == 1
+    assert error.message.startswith("the header has no delegationDepth")
+
+
+def test_blank_lines_in_a_list() -> None:
+    """core 15.1: blank lines do no harm in a list of lines either."""
+    lines = ["", json.dumps(HEADER) + "\r\n", " \n", json.dumps(TURN), ""]
+    assert len(read_log(lines).events) == 1
 
 
 def test_only_line_feeds_end_lines(kit: SimpleNamespace) -> None:
@@ -324,6 +341,7 @@ def test_a_broken_line_in_the_middle_is_not_cut_off(kit: SimpleNamespace) -> Non
     [
         ('{"type": "turn/start", "data": {"turn": 1, "turn": 1}}', "the key 'turn' twice"),
         ('{"type": "turn/start", "type": "x", "data": {"turn": 1}}', "the key 'type' twice"),
+        ('{"type": "todo/write", "data": {"a": 1, "b": 2, "b": 3}}', "the key 'b' twice"),
         ('{"type": "todo/write", "data": {"n": NaN}}', "NaN is no JSON number"),
         ('{"type": "todo/write", "data": {"n": -Infinity}}', "-Infinity is no JSON number"),
         ('{"type": "todo/write", "data": {"n": 1e999}}', "not a finite number"),

@@ -124,6 +124,11 @@ def test_a_cancelled_tool_is_no_request(kit: SimpleNamespace) -> None:
     assert [shape(entry) for entry in entries(build)] == [(0, False, "SERVER")]
 
 
+def test_a_step_without_a_request(kit: SimpleNamespace) -> None:
+    """core 12.7: a step that ended well without a response asked nothing."""
+    assert entries(kit.build().start().end()) == []
+
+
 def test_the_echo_of_a_cancellation(kit: SimpleNamespace) -> None:
     """core 12.7: an aborted finish that our own cancellation caused is made anew, not played.
 
