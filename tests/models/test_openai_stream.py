@@ -170,6 +170,21 @@ def test_pieces_of_one_call_stay_together(later: dict[str, Any]) -> None:
     assert calls(*frames) == [("a", "add", '{"x":1}')]
 
 
+def test_another_id_is_another_call() -> None:
+    """core 12.4: a new id at the same index begins a call, before the first has arguments."""
+    frames = [piece(0, "a", "now"), piece(0, "b", "now")]
+    assert calls(*(delta(tool_calls=[one]) for one in frames)) == [
+        ("a", "now", ""),
+        ("b", "now", ""),
+    ]
+
+
+def test_text_may_follow_a_call() -> None:
+    """core 12.4: text before and behind a call are two blocks, in their order."""
+    frames = [delta(content="a"), delta(tool_calls=[piece(0, "c", "now")]), delta(content="b")]
+    assert content(*frames, STOP) == (Text("a"), ToolCall("c", "now", ""), Text("b"))
+
+
 def test_an_id_may_come_late() -> None:
     """core 12.4: a call whose id comes behind its name keeps that id."""
     frames = [piece(0, None, "add", "{"), piece(0, "a", None, "}")]
@@ -178,7 +193,7 @@ def test_an_id_may_come_late() -> None:
 
 def test_another_name_is_another_call() -> None:
     """core 12.4: without ids a piece with another name at the same index begins a new call."""
-    frames = [piece(0, None, "add", "{}"), piece(0, None, "sub", "{}")]
+    frames = [piece(0, None, "add"), piece(0, None, "sub", "{}")]
     assert [name for _, name, _ in calls(*(delta(tool_calls=[one]) for one in frames))] == [
         "add",
         "sub",
@@ -263,6 +278,12 @@ def test_the_last_usage_leaves_once_before_the_finish() -> None:
     chunks, assembler, _ = read([first, STOP, {"choices": [], "usage": COUNTS}])
     assert [type(chunk).__name__ for chunk in chunks[-2:]] == ["UsageChunk", "Finish"]
     assert assembler.usage == Usage(10, 4)
+
+
+def test_a_usage_before_the_finish_is_kept() -> None:
+    """core 12.3: frames without counts behind the usage do not take it back."""
+    first = delta(content="x") | {"usage": COUNTS}
+    assert read([first, STOP | {"usage": None}])[1].usage == Usage(10, 4)
 
 
 @pytest.mark.parametrize("usage", [None, {}, [], {"prompt_tokens": -1, "completion_tokens": True}])

@@ -41,6 +41,7 @@ from broodline.testing.wire import (
     status,
     truncated,
 )
+from broodline.testing.wire_script import Endless
 
 KEY = "sk-live-0123456789"
 REQUEST = ModelRequest(
@@ -229,22 +230,27 @@ async def test_closing_in_the_middle_closes_the_connection(
     assert await server.until_closed()
 
 
-async def test_closing_leaves_nothing_to_the_garbage_collector(
-    server: WireServer, model: OpenAIModel
+@pytest.mark.parametrize("word", [endless(every=0.001), malformed(), malformed("shape")])
+async def test_nothing_is_left_to_the_garbage_collector(
+    server: WireServer, model: OpenAIModel, word: Word
 ) -> None:
-    """DESIGN 2: the SDK's generators are ended when the stream is, in its own task."""
-    server.play(endless(every=0.001))
-    stream = await begun(model)
+    """DESIGN 2: the SDK's generators end with the stream, in its own task, when that ends early."""
+    server.play(word)
     left: list[str] = []
     before = sys.get_asyncgen_hooks()
-    assert before.finalizer is not None
 
     def note(generator: AsyncGenerator[Any, Any]) -> None:
         left.append(repr(generator))
 
+    # A generator keeps the hook that is in force when it is first asked.
     sys.set_asyncgen_hooks(before.firstiter, note)
     try:
-        await stream.aclose()
+        stream = await begun(model)
+        if isinstance(word, Endless):
+            await stream.aclose()
+        else:
+            with pytest.raises(ModelError):
+                await anext(chunk async for chunk in stream if isinstance(chunk, Finish))
         del stream
         gc.collect()
     finally:
