@@ -144,6 +144,7 @@ def test_headers(server: WireServer, plain: Post, name: str) -> None:
     answer.read()
     assert answer.status == 200
     assert answer.getheader("content-type") == "text/event-stream; charset=utf-8"
+    assert answer.getheader("cache-control") == "no-cache"
     assert answer.getheader("transfer-encoding") == "chunked"
     assert answer.getheader("date", "").endswith("GMT")
     assert answer.getheader("x-request-id" if name == "openai" else "request-id") == "req_1"

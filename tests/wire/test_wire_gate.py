@@ -59,10 +59,14 @@ def test_other_methods(server: WireServer, plain: Post, name: str, method: str) 
     error_of(name, answer)
 
 
-def test_head_has_no_body(server: WireServer, plain: Post) -> None:
+def test_head_has_no_body(server: WireServer) -> None:
     """core 12.5: HEAD is answered without a body, and the connection goes on."""
-    answer = plain("openai", method="HEAD")
-    assert (answer.status, answer.read()) == (405, b"")
+    ask = b" /v1/messages HTTP/1.1\r\nhost: x\r\n"
+    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as client:
+        client.sendall(b"HEAD" + ask + b"\r\nGET" + ask + b"connection: close\r\n\r\n")
+        head, _, rest = whole(client).partition(b"\r\n\r\n")
+    assert b" 405 " in head
+    assert rest.startswith(b"HTTP/1.1 405 ")
 
 
 @both
@@ -144,13 +148,16 @@ def test_a_version_is_wanted(at: Callable[..., Any]) -> None:
 
 @both
 def test_refusals_take_no_word(server: WireServer, plain: Post, name: str) -> None:
-    """core 12.5: what is refused takes nothing from the script, and is recorded."""
-    server.play(say("for the sound one"))
+    """core 12.5: what is refused takes no word, asks no rule, and is recorded."""
+    asked: list[int] = []
+    server.rule = lambda request: asked.append(request.order)  # type: ignore[func-returns-value]
     assert plain(name, more={"messages": []}).status == 400
+    server.play(say("for the sound one"))
     assert plain(name, method="GET").status == 405
     assert len(server.unplayed) == 1
     assert b"for the sound one" in plain(name).read()
     assert [request.order for request in server.requests] == [0, 1, 2]
+    assert asked == []
 
 
 @both

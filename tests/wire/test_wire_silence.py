@@ -186,13 +186,13 @@ async def test_a_loop_waits_without_standing_still() -> None:
             writer.write(head.encode() + data)
 
         task = asyncio.create_task(ask())
-        assert await server.until_requests()
-        assert await server.until_silent()
+        assert await server.until_requests(timeout=600)
+        assert await server.until_silent(timeout=600)
         assert next(ticks) == 1
         assert await server.until_closed(leaving=1)
         assert not await server.until_closed(0.01)
         writer.close()
         await writer.wait_closed()
-        assert await server.until_closed()
+        assert await server.until_closed(600)
         await task
         del reader
