@@ -16,6 +16,7 @@ from broodline.testing.wire import (
     Answer,
     WireRequest,
     WireServer,
+    Word,
     call,
     calls,
     ceiling,
@@ -153,7 +154,7 @@ def test_quiet_still_disowns_what_stdout_shows(server: WireServer, one_command: 
     assert done.stderr == "run: this answer broke off and is thrown away; the model begins again\n"
 
 
-FAILURES = {
+FAILURES: dict[str, tuple[Word, str, str]] = {
     "model": (status(404), "INVALID_REQUEST 404", "check the model's name and --base-url"),
     "rate": (status(429), "RATE_LIMIT 429", "try again later, or with fewer --jobs"),
     "quota": (no_quota(), "QUOTA", "see to its plan and billing"),
@@ -168,9 +169,9 @@ def test_a_wrong_key_is_told_and_not_shown(server: WireServer, command: Any) -> 
     server.play(status(401, text=f"Incorrect API key provided: {KEY}"))
     done = command.run(TASK)
     assert (done.returncode, done.stdout) == (1, "")
-    trouble, summary = done.stderr.splitlines()[-2:]
+    _title, trouble, advice, summary = done.stderr.splitlines()
     assert trouble.startswith("run: AUTH 401: ")
-    assert trouble.endswith(f"; check the key in {command.variable}")
+    assert advice == f"run: what to do: check the key in {command.variable}"
     assert summary.endswith(" s, failed")
     assert KEY not in done.stderr
     assert len(server.requests) == 1
@@ -183,9 +184,10 @@ def test_a_failure_says_what_to_do(server: WireServer, one_command: Any, kind: s
     server.play(word)
     done = one_command.run(TASK, "--retries", "0")
     assert done.returncode == 1
-    trouble, summary = done.stderr.splitlines()[-2:]
+    _title, trouble, hint, summary = done.stderr.splitlines()
     assert trouble.startswith(f"run: {code}")
-    assert advice in trouble
+    assert hint.startswith("run: what to do: ")
+    assert advice in hint
     assert summary.endswith(" s, failed")
     assert "Traceback" not in done.stderr
 
@@ -197,7 +199,7 @@ def test_the_ceiling_is_a_failure_with_the_text_so_far(
     server.play(ceiling("As far as "))
     done = one_command.run(TASK)
     assert (done.returncode, done.stdout) == (1, "As far as \n")
-    assert "run: the answer reached the ceiling of one response; raise --max-tokens" in done.stderr
+    assert "run: what to do: raise --max-tokens\n" in done.stderr
 
 
 def test_a_failed_child_is_no_failed_run(server: WireServer, one_command: Any) -> None:
@@ -240,6 +242,7 @@ def test_the_document(server: WireServer, one_command: Any, tmp_path: Path) -> N
         "stopReason": "completed",
         "error": None,
         "problem": None,
+        "advice": None,
         "model": f"{one_command.wire}:demo",
         "agents": 3,
         "turns": 3,
@@ -263,7 +266,8 @@ def test_the_document_of_a_failure(server: WireServer, one_command: Any) -> None
     assert (done.returncode, document["status"], document["stopReason"]) == (1, "failed", "error")
     error = document["error"]
     assert (error["code"], error["status"], error["requestId"]) == ("AUTH", 401, "req-7")
-    assert document["problem"].endswith(f"; check the key in {one_command.variable}")
+    assert document["problem"].startswith("AUTH 401: ")
+    assert document["advice"] == f"check the key in {one_command.variable}"
     assert document["tree"]["error"] == error
     assert KEY not in done.stdout
 

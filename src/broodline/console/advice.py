@@ -35,9 +35,8 @@ def advice(failure: ModelFailure, order: Order) -> str | None:
     return _BY_CODE.get(failure.code)
 
 
-def problem_text(failure: ModelFailure, order: Order) -> str:
-    """The failure in one line: code, status, what was said, and what to do."""
+def problem_text(failure: ModelFailure) -> str:
+    """The failure in one line: code, status, what was said, and the request's id."""
     status = f" {failure.status}" if failure.status is not None else ""
     request = f" (request {failure.request_id})" if failure.request_id else ""
-    hint = advice(failure, order)
-    return f"{failure.code}{status}: {failure.message}{request}" + (f"; {hint}" if hint else "")
+    return f"{failure.code}{status}: {failure.message}{request}"

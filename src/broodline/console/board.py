@@ -9,6 +9,7 @@ from ..messages.chunk import ModelFailure
 from ..survey.board import Board, Node, State
 from ..survey.width import shortened
 from .neutral import neutral, one_line
+from .pieces import Pieces
 from .tokens import Tokens
 
 LABEL_KEPT = 60
@@ -37,7 +38,7 @@ class Worker(Node):
     """
 
     tokens: Tokens = field(default_factory=Tokens)
-    attempt: str = ""
+    attempt: Pieces = field(default_factory=Pieces)
     said: list[str] = field(default_factory=list[str])
     waiting: str = ""
     turns: int = 0
@@ -63,7 +64,7 @@ class Worker(Node):
         if self.doing:
             return self.doing
         if self.attempt:
-            return f"“{last_words(self.attempt)}”"
+            return f"“{last_words(self.attempt.end(4 * LAST_WORDS))}”"
         return "thinks"
 
     def _outcome(self) -> str:
@@ -96,7 +97,7 @@ class Worker(Node):
 
 def last_words(text: str) -> str:
     """The end of a text on one line."""
-    words = " ".join(text[-4 * LAST_WORDS :].split())
+    words = " ".join(text.split())
     return neutral(words if len(words) <= LAST_WORDS else f"…{words[1 - LAST_WORDS :]}")
 
 

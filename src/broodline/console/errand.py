@@ -35,6 +35,7 @@ from .board import RunBoard
 from .lines import PlainLines
 from .mission import carry_out
 from .neutral import one_line
+from .notes import noted
 from .order import Manner, Order
 from .outcome import Outcome
 from .outlet import Outlet
@@ -107,7 +108,7 @@ class Errand:
                 reasoning=self.manner.reasoning,
             )
             try:
-                with caught(stop, progress.give_back):
+                with noted(progress.say), caught(stop, progress.give_back):
                     return await carry_out(
                         self.order,
                         self.model,
@@ -166,9 +167,11 @@ class Errand:
             self._draw_outcome()
         if not self.manner.as_json:
             self._speech.deliver(self._say)
-        trouble = outcome.trouble(self.order)
+        trouble = outcome.trouble()
         if trouble is not None:
             self._note(f"run: {one_line(trouble)}")
+        if (hint := outcome.advice(self.order)) is not None:
+            self._note(f"run: what to do: {hint}")
         if not self.manner.quiet or outcome.status != "completed":
             self._note(outcome.summary(self.board))
 

@@ -12,7 +12,8 @@ from ..actors.models.protocol import Model
 from ..actors.models.retry import RetryPolicy
 from ..actors.tools.tool import Tool
 from ..messages.errors import BroodlineError
-from ..supervision.runtime import Installable, Runtime
+from ..supervision.runtime import Runtime
+from ..supervision.tool import SubagentTool
 from ..survey.folder import reason_of
 from ..survey.ground import Ground
 from ..survey.survey import Interruption, finished
@@ -108,13 +109,9 @@ async def _stop(root: AgentHandle) -> None:
 
 
 def _runtime(order: Order, model: Model) -> Runtime:
-    ground = Ground(order.path, page=PAGE)
-    tools: list[Tool | Installable] = [*survey_tools(ground), show_tool(ground)]
-    if order.depth:
-        tools.append(Delegation(order.depth))
     runtime = Runtime(
         model=model,
-        tools=tools,
+        tools=tools_of(order),
         persona=f"{{{{{_VARIABLE}}}}}",
         store=MemoryStore(keep_ended=False),
         retry=RetryPolicy(retries=order.retries),
@@ -125,6 +122,13 @@ def _runtime(order: Order, model: Model) -> Runtime:
     )
     runtime.prompts.variable(_VARIABLE, lambda _context: system_of(order))
     return runtime
+
+
+def tools_of(order: Order) -> list[Tool | SubagentTool]:
+    """What the root may call."""
+    ground = Ground(order.path, page=PAGE)
+    tools: list[Tool | SubagentTool] = [*survey_tools(ground), show_tool(ground)]
+    return [*tools, Delegation(order.depth)] if order.depth else tools
 
 
 def system_of(order: Order) -> str:
@@ -138,7 +142,7 @@ def _outcome(board: RunBoard, cause: str | None, problem: str | None, seconds: f
         status: Status = "failed" if cause is None else "interrupted"
         return Outcome(status, problem=problem or cause, seconds=seconds)
     said = [text for text in root.said if text]
-    answer = root.attempt or (said[-1] if said else None)
+    answer = str(root.attempt) or (said[-1] if said else None)
     status = "completed" if root.end == "completed" and problem is None else "failed"
     if status == "failed" and cause is not None:
         status, problem = "interrupted", cause

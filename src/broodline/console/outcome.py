@@ -7,14 +7,14 @@ from typing import Any, Literal, TypeAlias
 
 from ..messages.chunk import ModelFailure
 from ..survey.board import number_of
-from .advice import problem_text
+from .advice import advice, problem_text
 from .board import RunBoard, failure_dict
 from .order import Order
 
 Status: TypeAlias = Literal["completed", "failed", "interrupted"]
 
 _ENDS = {
-    "max-tokens": "the answer reached the ceiling of one response; raise --max-tokens",
+    "max-tokens": "the answer reached the ceiling of one response",
     "blocked": "the task was not let in",
     "aborted": "the root agent was cancelled",
     "interrupted": "the root agent was interrupted",
@@ -41,13 +41,21 @@ class Outcome:
     problem: str | None = None
     seconds: float = 0.0
 
-    def trouble(self, order: Order) -> str | None:
+    def trouble(self) -> str | None:
         """Why there is no whole answer, in one line; None when there is one."""
         if self.status != "failed":
             return None
         if self.failure is not None:
-            return problem_text(self.failure, order)
+            return problem_text(self.failure)
         return self.problem or _ENDS.get(self.stop_reason or "", f"ended: {self.stop_reason}")
+
+    def advice(self, order: Order) -> str | None:
+        """What a person can do about it; None where nothing is known."""
+        if self.status != "failed":
+            return None
+        if self.failure is not None:
+            return advice(self.failure, order)
+        return "raise --max-tokens" if self.stop_reason == "max-tokens" else None
 
     def summary(self, board: RunBoard) -> str:
         """The last line of a run."""
@@ -71,7 +79,8 @@ class Outcome:
             "answer": self.answer,
             "stopReason": self.stop_reason,
             "error": failure_dict(self.failure),
-            "problem": self.problem or self.trouble(order),
+            "problem": self.problem or self.trouble(),
+            "advice": self.advice(order),
             "model": order.model,
             "agents": board.agents,
             "turns": board.turns,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from .neutral import neutral
+from .pieces import Pieces
 
 PARAGRAPH = "\n\n"
 
@@ -26,7 +27,7 @@ class Speech:
         self, write: Callable[[str], None] | None, *, plain: bool, seen: bool = True
     ) -> None:
         self.kept: list[str] = []
-        self.attempt = ""
+        self.attempt = Pieces()
         self._write = write
         self._plain = plain
         self._seen = seen
@@ -40,20 +41,20 @@ class Speech:
 
     def say(self, piece: str) -> None:
         """A piece of the message in progress."""
-        self.attempt += piece
+        self.attempt.add(piece)
         self._put(piece)
 
     def close(self) -> None:
         """The message in progress is complete."""
         if self.attempt:
-            self.kept.append(self.attempt)
-            self.attempt = ""
+            self.kept.append(str(self.attempt))
+            self.attempt.clear()
             self._owed = PARAGRAPH
 
     def take_back(self) -> bool:
         """What came in of the message in progress does not count; whether a person saw it."""
         seen = bool(self.attempt) and self._seen
-        self.attempt = ""
+        self.attempt.clear()
         self.end_line()
         return seen
 
@@ -68,7 +69,7 @@ class Speech:
         if self._write is None:
             self._write = write
             self._owed = ""
-            self._put(PARAGRAPH.join(text for text in (*self.kept, self.attempt) if text))
+            self._put(PARAGRAPH.join(text for text in (*self.kept, str(self.attempt)) if text))
         self.end_line()
 
     def _put(self, text: str) -> None:

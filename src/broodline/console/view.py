@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from itertools import dropwhile
 
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
@@ -51,7 +52,10 @@ class RunView:
 
     def _words(self, console: Console, width: int, most: int) -> list[Text]:
         """The last lines of what the root said."""
-        said = PARAGRAPH.join((*self.speech.kept[-most:], self.speech.attempt)).strip()
-        # Only what could be shown is wrapped, however long the text is.
-        text = Text(neutral(said[-most * width :]).expandtabs(8))
-        return list(text.wrap(console, width))[-most:]
+        # Only what could be shown is looked at, however long the text is.
+        room = most * width
+        ends = [text[-room:] for text in self.speech.kept[-most:]]
+        said = PARAGRAPH.join((*ends, self.speech.attempt.end(room))).strip()[-room:]
+        text = Text(neutral(said).expandtabs(8))
+        lines = list(text.wrap(console, width))[-most:]
+        return list(dropwhile(lambda line: not line.plain.strip(), lines))

@@ -148,7 +148,7 @@ class _Follower:
         self.worker.failure = end.reason.error
 
     def _say(self, text: str) -> None:
-        self.worker.attempt += text
+        self.worker.attempt.add(text)
         self.voice.said(self.worker, text)
 
     def _whole(self, end: BlockEnd) -> None:
@@ -159,7 +159,7 @@ class _Follower:
             self.voice.thought(self.worker, end.block.text)
 
     def _fresh(self) -> None:
-        self.worker.attempt = ""
+        self.worker.attempt.clear()
         self.streamed.clear()
 
     def _tell(self) -> None:

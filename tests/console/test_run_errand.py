@@ -1,0 +1,144 @@
+"""A run from an order to an exit code, with a model that plays a script."""
+
+from __future__ import annotations
+
+import json
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from broodline.actors.models import ScriptedModel, call, calls, chunks, fail, text
+from broodline.console.errand import Errand
+from broodline.console.order import Manner, Order
+from broodline.console.record import Record
+from broodline.messages.chunk import (
+    BlockEnd,
+    BlockStart,
+    Chunk,
+    Finish,
+    ReasoningDelta,
+    TextDelta,
+    Usage,
+    UsageChunk,
+)
+from broodline.messages.content import Reasoning, Text
+
+PLAIN = Manner(live=False)
+
+
+def carried_out(
+    *script: Any, manner: Manner = PLAIN, record: Record | None = None, **order: Any
+) -> int:
+    model = ScriptedModel(shared=script)
+    return Errand(Order("Do it.", "acme:one", "/", **order), manner, model, record).run()
+
+
+def test_a_block_that_did_not_come_in_pieces_is_heard(capsys: Any) -> None:
+    """run: a model that sends whole blocks is heard as one that streams, nothing twice."""
+    stream: list[Chunk] = [
+        BlockEnd(0, Reasoning("I think.")),
+        BlockEnd(1, Text("Whole. ")),
+        BlockStart(2, "text"),
+        TextDelta(2, "Pieces."),
+        BlockEnd(2, Text("Pieces.")),
+        BlockStart(3, "reasoning"),
+        ReasoningDelta(3, "I th"),
+        ReasoningDelta(3, "ought."),
+        BlockEnd(3, Reasoning("I thought.")),
+        Finish("stop"),
+    ]
+    assert carried_out(chunks(stream), manner=Manner(live=False, reasoning=True)) == 0
+    out, err = capsys.readouterr()
+    assert out == "Whole. Pieces.\n"
+    assert err.count("run: thinks: I think.\n") == 1
+    assert err.count("run: thinks: I thought.\n") == 1
+
+
+def test_what_failed_attempts_took_is_counted(capsys: Any) -> None:
+    """run: tokens of a request that failed after its usage are in the sum and in the tree."""
+    broken: list[Chunk] = [
+        TextDelta(0, "Hal"),
+        UsageChunk(Usage(100, 1)),
+        Finish("error", fail("SERVER").failure),
+    ]
+    done = text("Whole.", usage=Usage(10, 2))
+    order: dict[str, Any] = {"retries": 1}
+    assert carried_out(chunks(broken), done, manner=Manner(True, live=False), **order) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["usage"]["inputTokens"] == 110
+    assert (document["answer"], document["retries"]) == ("Whole.", 1)
+
+
+def test_too_many_steps_are_a_failure_with_advice(capsys: Any) -> None:
+    """run: an agent that goes on and on is stopped at --max-steps, which the advice names."""
+    again = call("list", folder="")
+    assert carried_out(again, again, again, max_steps=2) == 1
+    assert "run: what to do: raise --max-steps\n" in capsys.readouterr().err
+
+
+def test_a_tool_that_refuses_is_told(capsys: Any) -> None:
+    """run: a tool call that fails is a line with the reason, and an unknown tool as well."""
+    script = [calls(call("show", folder="", file=".x"), call("nope")), "Done."]
+    assert carried_out(*script) == 0
+    err = capsys.readouterr().err
+    assert "run: root: show failed: " in err
+    assert "is hidden" in err
+    assert "run: root: nope failed: " in err
+
+
+def test_a_failed_answer_is_given_as_far_as_it_came(capsys: Any) -> None:
+    """run: with --json the answer of a failed run is what there was of it."""
+    manner = Manner(as_json=True, live=False, quiet=True)
+    assert carried_out(fail("AUTH", after="As far as "), manner=manner) == 1
+    document = json.loads(capsys.readouterr().out)
+    assert (document["status"], document["answer"]) == ("failed", "As far as ")
+    assert carried_out(fail("AUTH"), manner=manner) == 1
+    assert json.loads(capsys.readouterr().out)["answer"] is None
+
+
+def test_a_recording_that_cannot_be_written_is_told(tmp_path: Path, capsys: Any) -> None:
+    """run: a record's folder that takes no more is a failure that names it."""
+    record = Record(str(tmp_path / "record"))
+    (tmp_path / "record").rmdir()
+    assert carried_out("Done.", record=record) == 1
+    out, err = capsys.readouterr()
+    assert out == "Done.\n"
+    assert "run: the recording could not be written: vanished\n" in err
+
+
+def test_a_key_in_an_error_is_not_told(capsys: Any) -> None:
+    """run: what a model repeats of a key in its error is in no line and no document."""
+    secret = "sk-abcdefghijklmnop"
+    for manner in (PLAIN, Manner(as_json=True, live=False)):
+        assert carried_out(fail("AUTH", f"bad key {secret}"), manner=manner) == 1
+        out, err = capsys.readouterr()
+        assert secret not in out + err
+
+
+@pytest.mark.parametrize("quiet", [False, True])
+def test_quiet_says_nothing_of_what_went_well(capsys: Any, quiet: bool) -> None:
+    """run: with --quiet stderr is empty after a run that went well, and tells a failure."""
+    assert carried_out("Done.", manner=Manner(live=False, quiet=quiet)) == 0
+    assert (capsys.readouterr().err == "") == quiet
+    assert carried_out(fail("QUOTA", "no money"), manner=Manner(live=False, quiet=quiet)) == 1
+    assert "run: QUOTA: no money\n" in capsys.readouterr().err
+
+
+def test_warnings_are_lines_that_steer_nothing(capsys: Any) -> None:
+    """run: any warning is one line on stderr; the failure of the root is told once."""
+
+    def loud(_request: Any) -> str:
+        logging.getLogger("some.package").warning("odd \x1b[2J\nthing", exc_info=ValueError("no"))
+        logging.getLogger("some.package").info("not told")
+        return "Done."
+
+    assert carried_out(loud) == 0
+    err = capsys.readouterr().err
+    assert "run: warning: odd \\x1b[2J\\nthing (ValueError: no)\n" in err
+    assert "not told" not in err
+    assert carried_out(fail("AUTH", "no \x1b[2J")) == 1
+    err = capsys.readouterr().err
+    assert "\x1b" not in err
+    assert err.count("no \\x1b[2J") == 1
