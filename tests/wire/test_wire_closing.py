@@ -143,6 +143,7 @@ def test_many_at_once(post: Callable[..., socket.socket]) -> None:
         server.play(*words * 10)
         clients = [post(server) for _ in range(30)]
         assert server.wait_silent(20)
+        assert server.wait_requests(30)
         assert server.open_connections == server.connections == 30
         server.close()
         assert server.open_connections == 0
@@ -177,8 +178,9 @@ def test_it_starts_once() -> None:
 
 def test_a_taken_port() -> None:
     """DESIGN 8: a port that is taken is told by an OSError, and nothing is left."""
-    with WireServer() as server, nothing_left(grace=0.0), pytest.raises(OSError, match="in use"):
-        WireServer(port=server.port).start()
+    with nothing_left(grace=0.0), WireServer() as server:
+        with pytest.raises(OSError, match="in use"):
+            WireServer(port=server.port).start()
 
 
 def test_what_a_rule_raises_comes_out(plain_server: Callable[..., Any]) -> None:

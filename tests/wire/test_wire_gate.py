@@ -150,7 +150,7 @@ def test_a_version_is_wanted(at: Callable[..., Any]) -> None:
 def test_refusals_take_no_word(server: WireServer, plain: Post, name: str) -> None:
     """core 12.5: what is refused takes no word, asks no rule, and is recorded."""
     asked: list[int] = []
-    server.rule = lambda request: asked.append(request.order)  # type: ignore[func-returns-value]
+    server.rule = lambda request: asked.append(request.order)
     assert plain(name, more={"messages": []}).status == 400
     server.play(say("for the sound one"))
     assert plain(name, method="GET").status == 405

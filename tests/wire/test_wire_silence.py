@@ -56,7 +56,7 @@ def arrived(client: socket.socket) -> bytes:
 
 def until(client: socket.socket, end: bytes) -> bytes:
     found = b""
-    while not found.endswith(end):
+    while end not in found:
         data = client.recv(65536)
         assert data, found
         found += data
