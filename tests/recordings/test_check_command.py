@@ -59,7 +59,7 @@ def test_faults(write: Write, kit: SimpleNamespace, capsys: pytest.CaptureFixtur
     newer = write("newer.jsonl", version=7)
     assert check([str(path) for path in (bad, torn, newer, good)]) == 1
     out = capsys.readouterr().out
-    assert "1 fault\n    event 0: turn/start 5 may not come now" in out
+    assert "1 event    0 turns  1 fault\n    event 0: turn/start 5 may not come now" in out
     assert f"SESSION_CORRUPT\n    {torn}:2: the last line is cut off" in out
     assert f"SESSION_FORMAT_UNSUPPORTED\n    {newer}:1: " in out
     assert out.endswith("4 logs, 3 events: 3 not sound\n")
@@ -100,16 +100,20 @@ def test_json(write: Write, kit: SimpleNamespace, capsys: pytest.CaptureFixture[
 
 def test_folders(write: Write, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """DESIGN 9: in a folder every *.jsonl below is a log, the root first, children by number."""
-    for name in ("b/session.10.jsonl", "b/session.2.jsonl", "b/session.jsonl", "a/own.jsonl"):
+    for name in (
+        *("b/session.10.jsonl", "b/session.2.jsonl", "b/session.jsonl"),
+        *("b/other.jsonl", "a/own.jsonl"),
+    ):
         write(name)
     (tmp_path / "b" / "notes.txt").write_text("no log")
     assert check([str(tmp_path)]) == 0
     lines = capsys.readouterr().out.split("\n")
-    assert [line.split("  ")[0].removeprefix(f"{tmp_path}/") for line in lines[:4]] == [
+    assert [line.split("  ")[0].removeprefix(f"{tmp_path}/") for line in lines[:5]] == [
         "a/own.jsonl",
         "b/session.jsonl",
         "b/session.2.jsonl",
         "b/session.10.jsonl",
+        "b/other.jsonl",
     ]
 
 
@@ -124,7 +128,8 @@ def test_a_fork_is_compared_with_its_parent(
     mark = {"type": "session/end-seed", "data": {}}
     other = {"type": "turn/end", "data": {"turn": 1, "reason": {"kind": "blocked"}}}
     child = {**kit.HEADER, "id": "c", "parentSession": "s", "seedLength": 2}
-    kit.written(kit.lines(kit.HEADER, *turn), "session.jsonl")
+    kit.written(kit.lines({**kit.HEADER, "id": "other"}), "session.jsonl")
+    kit.written(kit.lines(kit.HEADER, *turn), "session.2.jsonl")
     kit.written(kit.lines(child, *turn, mark), "session.1.jsonl")
     assert check([str(tmp_path)]) == 0
     kit.written(kit.lines(child, turn[0], other, mark), "session.1.jsonl")

@@ -10,7 +10,14 @@ import pytest
 
 from broodline.actors.recording import RecordedLog
 from broodline.actors.recording_check import check_log
-from broodline.messages.chunk import BlockStart, Finish, ModelFailure, TextDelta, Usage
+from broodline.messages.chunk import (
+    BlockStart,
+    Finish,
+    ModelFailure,
+    TextDelta,
+    ToolCallDelta,
+    Usage,
+)
 from broodline.messages.content import Text, ToolCall
 from broodline.messages.event import Replace
 from broodline.messages.header import SessionHeader
@@ -232,6 +239,23 @@ def test_a_replace_that_tears_a_call_from_its_result(kit: SimpleNamespace) -> No
     assert "a result for 'a' that is not behind its call" in text
 
 
+def test_a_history_that_was_torn_for_a_while(kit: SimpleNamespace) -> None:
+    """core 13, 15.6: a torn history is told where it was torn, also when a later cut mends it.
+
+    While calls are still open a replacement elsewhere tears nothing.
+    """
+    build = kit.build().start().ask(A)
+    prompt, message = (event.seq for event in build.events if event.surface_op)
+    build.add(user("p", "short"), Replace(prompt, prompt), (prompt,))
+    result = build.result("a", (build.call("a"),))
+    build.end_step()
+    assert check_log(build.log()) == ()
+    first = build.add(user("s", "short"), Replace(message, message), (message,))
+    build.add(user("t", "shorter"), Replace(first, result), (first, result))
+    text = fault(build.next_step(2).say("on").end().log())
+    assert text.startswith(f"event {first}: the history shows a result for 'a'")
+
+
 @pytest.mark.parametrize(
     "splices",
     [
@@ -323,6 +347,11 @@ def test_an_interrupted_message(kit: SimpleNamespace) -> None:
     assert check_log(cut) == ()
     other = reply_log(kit, lambda c: c[:1], interrupted=True, usage=None)
     assert "another content" in fault(other)
+    half = ToolCallDelta(1, "a", '{"p', "probe")
+    dropped = reply_log(kit, lambda c: [*c[:2], half], interrupted=True, usage=None)
+    assert check_log(dropped) == ()
+    whole = reply_log(kit, lambda c: [*c[:2], half], usage=None)
+    assert "another content" in fault(whole)
 
 
 def test_what_a_message_cites(kit: SimpleNamespace) -> None:
@@ -374,6 +403,27 @@ def test_a_result_of_another_message(kit: SimpleNamespace) -> None:
     assert any("not behind its call" in text for text in faults)
 
 
+def test_a_result_of_another_step(kit: SimpleNamespace) -> None:
+    """core #285: a call of an earlier step is no call of this step's message, nor its tool/call."""
+    build = kit.build().start().ask(A)
+    call = build.call("a")
+    build.result("a", (call,))
+    build.end_step().next_step(2)
+    again = build.call("a")
+    build.result("a", (again,))
+    faults = check_log(build.log())
+    assert faults == (
+        f"event {again + 1}: the result for 'a' answers no call of the message of its step",
+    )
+    build = kit.build().start().ask(A)
+    first = build.call("a")
+    build.result("a", (first,))
+    build.end_step().next_step(2).ask(A)
+    build.call("a")
+    build.result("a", (first,))
+    assert "does not cite the tool/call of its step" in fault(build.log())
+
+
 @pytest.mark.parametrize("sources", [None, (0,), "both", "other"])
 def test_what_a_result_cites(sources: Any, kit: SimpleNamespace) -> None:
     """core #285: a result cites exactly the tool/call of its id."""
@@ -421,6 +471,12 @@ def test_seeds(kit: SimpleNamespace) -> None:
     unmarked = kit.build().start().say("x").end().start(2).say("y").end().log()
     assert "no session/end-seed" in fault(forked(length, unmarked))
     assert check_log(forked(length, replace(log, events=log.events[:length]))) == ()
+    other = OpaquePayload("session/title", {})
+    for behind, cut in (([EndSeed(), other, other], 2), ([other, other, EndSeed()], 1)):
+        misplaced = kit.build().start().say("x").end()
+        for payload in behind:
+            misplaced.add(payload)
+        assert "no session/end-seed" in fault(forked(length + cut, misplaced.log()))
 
 
 def test_a_parent(kit: SimpleNamespace) -> None:
