@@ -178,9 +178,8 @@ def test_it_starts_once() -> None:
 
 def test_a_taken_port() -> None:
     """DESIGN 8: a port that is taken is told by an OSError, and nothing is left."""
-    with nothing_left(grace=0.0), WireServer() as server:
-        with pytest.raises(OSError, match="in use"):
-            WireServer(port=server.port).start()
+    with nothing_left(grace=0.0), WireServer() as server, pytest.raises(OSError, match="in use"):
+        WireServer(port=server.port).start()
 
 
 def test_what_a_rule_raises_comes_out(plain_server: Callable[..., Any]) -> None:
