@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import inspect
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Never
 
 from ...messages.errors import ConfigurationError
 from ...messages.plain import quoted
-from .anthropic_address import Address, address_of
 from .client_pool import ClientPool
 from .credential import MARK, Credential, credential_of
+from .endpoint import Endpoint, endpoint_of
 from .redaction import redact
 
 KEY_VARIABLE = "ANTHROPIC_API_KEY"
@@ -61,8 +61,7 @@ def own_access(
     Raises:
         ConfigurationError: ``MISSING_CREDENTIAL``, ``INVALID_CREDENTIAL``, or a wrong URL.
     """
-    given = base_url if base_url is not None else os.environ.get(URL_VARIABLE) or None
-    address = address_of(given, subject) if given is not None else None
+    address = _server_of(base_url, subject)
     credential = credential_of(api_key, KEY_VARIABLE, subject)
 
     def make() -> Any:
@@ -97,14 +96,27 @@ def borrowed_access(client: Any, subject: str) -> Access:
     adapted = adapt(max_retries=0)
     found: list[object] = [getattr(client, name, None) for name in ("api_key", "auth_token")]
     try:
-        address = address_of(str(client.base_url), subject)
+        address = _server_of(str(client.base_url), subject)
     except (ConfigurationError, AttributeError):
-        url = MARK
-    else:
-        url = address.url
+        address = None
+    if address is not None:
         found += address.secrets
     secrets = tuple(Credential(key) for key in found if isinstance(key, str) and key)
+    url = MARK if address is None else address.url
     return Access(ClientPool(lambda: adapted, _leave), url, secrets)
+
+
+def _server_of(base_url: object, subject: str) -> Endpoint | None:
+    """The server that an argument or the environment names; None is Anthropic's own.
+
+    A ``/v1`` at its end is left out, for the SDK puts it there itself.
+    """
+    where = URL_VARIABLE if base_url is None else f"base_url of {subject}"
+    given = os.environ.get(URL_VARIABLE) or None if base_url is None else base_url
+    if given is None:
+        return None
+    server = endpoint_of(given, where)
+    return replace(server, url=server.url.removesuffix("/v1"))
 
 
 async def _close(client: Any) -> None:
@@ -115,7 +127,7 @@ async def _leave(client: Any) -> None:
     """A caller's client stays open."""
 
 
-def _settings_of(address: Address, credential: Credential) -> dict[str, Any]:
+def _settings_of(address: Endpoint, credential: Credential) -> dict[str, Any]:
     settings: dict[str, Any] = {"base_url": address.url}
     if address.query:
         settings["default_query"] = address.query

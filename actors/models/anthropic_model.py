@@ -12,13 +12,14 @@ from typing import Any, Self
 
 from ...messages.chunk import Chunk, Finish
 from ...messages.errors import ConfigurationError, ModelError
-from ...messages.plain import is_finite, name_text, quoted
+from ...messages.plain import name_text
 from ...messages.request import ModelRequest
 from .anthropic_access import borrowed_access, own_access
 from .anthropic_failure import error_of_sdk
 from .anthropic_request import MAX_TOKENS, body_of, names_of
 from .anthropic_response import AnthropicResponse
 from .anthropic_stream import AnthropicStream
+from .bounds import sound_ceiling, sound_timeout
 from .extra import load_extra
 
 _SUBJECT = "AnthropicModel"
@@ -58,7 +59,8 @@ class AnthropicModel:
 
     Raises:
         ConfigurationError: ``MISSING_EXTRA``, ``MISSING_CREDENTIAL``,
-            ``INVALID_CREDENTIAL``, or an argument is wrong. No key is ever shown.
+            ``INVALID_CREDENTIAL``, ``INVALID_BASE_URL``, or an argument is wrong.
+            No key is ever shown.
     """
 
     def __init__(
@@ -74,7 +76,8 @@ class AnthropicModel:
     ) -> None:
         self.model = name_text(model, f"the model of {_SUBJECT}")
         self.provider = name_text(provider, f"the provider of {_SUBJECT}")
-        self.max_tokens = _ceiling(max_tokens)
+        self.max_tokens = sound_ceiling(max_tokens, _SUBJECT) or MAX_TOKENS
+        silence = sound_timeout(timeout, _SUBJECT)
         sdk = load_extra("anthropic", "anthropic", _SUBJECT)
         if client is not None:
             if api_key is not None or base_url is not None:
@@ -83,7 +86,7 @@ class AnthropicModel:
                 )
             self._access = borrowed_access(client, _SUBJECT)
         else:
-            self._access = own_access(sdk, api_key, base_url, _seconds(timeout), _SUBJECT)
+            self._access = own_access(sdk, api_key, base_url, silence, _SUBJECT)
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Chunk]:
         """Ask; one call of the API, without retries.
@@ -175,23 +178,3 @@ def _cut(response: AnthropicResponse) -> ModelError:
 
 def _asked(request: ModelRequest) -> str:
     return f"{request.config.provider}:{request.config.model}"
-
-
-def _ceiling(max_tokens: object) -> int:
-    if max_tokens is None:
-        return MAX_TOKENS
-    if type(max_tokens) is not int or max_tokens < 1:
-        raise ConfigurationError(
-            f"max_tokens={quoted(max_tokens)} of {_SUBJECT} must be a whole number from 1"
-        )
-    return max_tokens
-
-
-def _seconds(timeout: object) -> float | None:
-    if timeout is None:
-        return None
-    if not is_finite(timeout) or not float(timeout) > 0:  # type: ignore[arg-type]
-        raise ConfigurationError(
-            f"timeout={quoted(timeout)} of {_SUBJECT} must be finite seconds above 0, or None"
-        )
-    return float(timeout)  # type: ignore[arg-type]

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from ...messages.errors import ConfigurationError
 from ...messages.lossless import type_name
-from ...messages.plain import is_finite, quoted
 from .credential import Credential
+from .endpoint import Endpoint
 from .extra import load_extra
-from .openai_endpoint import Endpoint, endpoint_of
+from .openai_server import server_of
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -34,7 +34,7 @@ def own_client(
                 # The wait for a free connection is no silence of the server.
                 timeout=sdk.Timeout(timeout, connect=connect, pool=None),
                 max_retries=0,
-                default_headers=endpoint.headers or None,
+                default_headers={"Authorization": endpoint.basic} if endpoint.basic else None,
                 default_query=endpoint.query or None,
             ),
         )
@@ -65,29 +65,9 @@ def foreign_client(
     credential = Credential(key if isinstance(key, str) else "")
     return (
         _ready(sdk, known.with_options(max_retries=0)),
-        endpoint_of(str(known.base_url)),
+        server_of(str(known.base_url)),
         credential,
     )
-
-
-def check_bounds(max_tokens: object, timeout: object) -> None:
-    """Refuse settings that no request could have.
-
-    Raises:
-        ConfigurationError: Naming the argument.
-    """
-    if max_tokens is not None and (type(max_tokens) is not int or max_tokens < 1):
-        raise ConfigurationError(
-            f"OpenAIModel(max_tokens={quoted(max_tokens)}) must be a whole number from 1, or None"
-        )
-    if timeout is not None and not (is_finite(timeout) and _positive(timeout)):
-        raise ConfigurationError(
-            f"OpenAIModel(timeout={quoted(timeout)}) must be a number of seconds above 0, or None"
-        )
-
-
-def _positive(value: Any) -> bool:
-    return bool(value > 0)
 
 
 def loaded_sdk() -> Any:

@@ -12,9 +12,10 @@ from typing import Any
 
 from ...messages.errors import ModelError
 from .credential import MARK, Credential
+from .endpoint import Endpoint
 from .failure import MALFORMED_RESPONSE, UNKNOWN
-from .openai_endpoint import Endpoint
 from .openai_json import as_list, as_object
+from .openai_server import hint_of
 from .redaction import error_text, render_chain
 from .wire_failure import code_of, lost, retry_after_of
 
@@ -70,9 +71,9 @@ class OpenAIFailures:
 
     def _advice(self, found: ModelError) -> str:
         if found.status == 404:
-            return self._endpoint.hint or "check the model's name"
+            return hint_of(self._endpoint) or "check the model's name"
         if found.code == MALFORMED_RESPONSE:
-            return self._endpoint.hint
+            return hint_of(self._endpoint)
         return _ADVICE.get(found.code, "")
 
     def _scrub(self, text: str) -> str:

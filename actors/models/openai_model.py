@@ -14,14 +14,15 @@ from typing import TYPE_CHECKING, Self
 from ...messages.chunk import Chunk
 from ...messages.plain import name_text
 from ...messages.request import ModelRequest
+from .bounds import sound_ceiling, sound_timeout
 from .client_pool import ClientPool
 from .credential import credential_of
-from .openai_client import check_bounds, foreign_client, loaded_sdk, own_client
-from .openai_endpoint import endpoint_of
+from .openai_client import foreign_client, loaded_sdk, own_client
 from .openai_failure import OpenAIFailures
 from .openai_frames import Closing, Frames, closed
 from .openai_name import own_names
 from .openai_request import request_body
+from .openai_server import is_official, server_of
 from .openai_stream import ChatStream
 
 if TYPE_CHECKING:
@@ -71,14 +72,14 @@ class OpenAIModel:
     ) -> None:
         self.model = name_text(model, "model of OpenAIModel")
         self.provider = name_text(provider, "provider of OpenAIModel")
-        check_bounds(max_tokens, timeout)
+        self.max_tokens = sound_ceiling(max_tokens, "OpenAIModel")
+        silence = sound_timeout(timeout, "OpenAIModel")
         sdk = loaded_sdk()
-        self.max_tokens = max_tokens
         self._closing: Closing = set()
         if client is None:
-            self._endpoint = endpoint_of(base_url)
+            self._endpoint = server_of(base_url)
             key = credential_of(api_key, "OPENAI_API_KEY", "OpenAIModel")
-            self._clients = ClientPool(own_client(sdk, self._endpoint, key, timeout), _close)
+            self._clients = ClientPool(own_client(sdk, self._endpoint, key, silence), _close)
         else:
             used, self._endpoint, key = foreign_client(sdk, client, api_key, base_url)
             self._clients = ClientPool(lambda: used, _keep)
@@ -130,7 +131,9 @@ class OpenAIModel:
         return f"OpenAIModel({self.model!r}, provider={self.provider!r}{where})"
 
     async def _answer(self, request: ModelRequest, trace: _Trace) -> AsyncGenerator[Chunk, None]:
-        body = request_body(request, official=self._endpoint.official, max_tokens=self.max_tokens)
+        body = request_body(
+            request, official=is_official(self._endpoint), max_tokens=self.max_tokens
+        )
         answer = ChatStream(own_names(tool.name for tool in request.tools))
         async with self._clients.use() as client:
             frames = await Frames.open(client, body, self._closing)

@@ -10,8 +10,8 @@ import openai
 import pytest
 
 from broodline.actors.models.credential import Credential
-from broodline.actors.models.openai_endpoint import endpoint_of
 from broodline.actors.models.openai_failure import OpenAIFailures
+from broodline.actors.models.openai_server import server_of
 from broodline.messages.errors import ModelError
 
 KEY = "sk-live-0123456789"
@@ -19,7 +19,7 @@ REQUEST = httpx2.Request("POST", "http://server/v1/chat/completions")
 
 
 def told(error: Exception, base_url: str = "http://server/v1", id: str | None = None) -> ModelError:
-    return OpenAIFailures("openai", endpoint_of(base_url), Credential(KEY)).of(error, "m", id)
+    return OpenAIFailures("openai", server_of(base_url), Credential(KEY)).of(error, "m", id)
 
 
 def answered(code: int, body: Any = None, **headers: str) -> openai.APIStatusError:

@@ -8,8 +8,8 @@ from typing import Any
 import openai
 import pytest
 
-from broodline.actors.models.openai_endpoint import endpoint_of
 from broodline.actors.models.openai_model import OpenAIModel
+from broodline.actors.models.openai_server import is_official, server_of
 from broodline.messages.errors import ConfigurationError
 
 KEY = "sk-live-0123456789"
@@ -104,7 +104,7 @@ def test_the_environment_may_name_the_server(monkeypatch: pytest.MonkeyPatch) ->
 )
 def test_the_official_server_is_told_by_its_host(url: str | None, official: bool) -> None:
     """core 12.2: only OpenAI's and Azure's hosts get the fields that other servers do not know."""
-    assert endpoint_of(url).official is official
+    assert is_official(server_of(url)) is official
 
 
 def test_a_callers_client_is_asynchronous_and_alone() -> None:

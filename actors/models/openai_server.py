@@ -1,0 +1,35 @@
+"""Whom an `OpenAIModel` asks: OpenAI itself, or a server that speaks its format."""
+
+from __future__ import annotations
+
+import os
+
+from .endpoint import Endpoint, endpoint_of
+
+OPENAI_URL = "https://api.openai.com/v1"
+URL_VARIABLE = "OPENAI_BASE_URL"
+
+_OFFICIAL = ("api.openai.com", "azure.com", "microsoft.com")
+
+
+def server_of(base_url: object) -> Endpoint:
+    """Read a base URL; None takes the one in the environment, or OpenAI's own.
+
+    Raises:
+        ConfigurationError: ``INVALID_BASE_URL``, without showing it.
+    """
+    if base_url is not None:
+        return endpoint_of(base_url, "base_url of OpenAIModel")
+    return endpoint_of(os.environ.get(URL_VARIABLE) or OPENAI_URL, URL_VARIABLE)
+
+
+def is_official(server: Endpoint) -> bool:
+    """Whether OpenAI or Azure answers there, and not a compatible server."""
+    return any(f".{server.host}".endswith(f".{known}") for known in _OFFICIAL)
+
+
+def hint_of(server: Endpoint) -> str:
+    """What to try when nothing is served there; empty when the URL looks right."""
+    if is_official(server) or server.path.endswith("/v1"):
+        return ""
+    return f"the base URL {server.url} does not end in /v1, as that of most servers does"
