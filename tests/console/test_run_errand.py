@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 from pathlib import Path
@@ -9,10 +10,16 @@ from typing import Any
 
 import pytest
 
-from broodline.actors.models import ScriptedModel, call, calls, chunks, fail, text
+from broodline.actors.models import ScriptedModel, call, calls, chunks, fail, hang, text
+from broodline.actors.recording import read_recording
+from broodline.actors.recording_check import check_log
+from broodline.console.board import RunBoard
 from broodline.console.errand import Errand
+from broodline.console.mission import carry_out
 from broodline.console.order import Manner, Order
 from broodline.console.record import Record
+from broodline.console.speech import Speech
+from broodline.console.voice import Narrator
 from broodline.messages.chunk import (
     BlockEnd,
     BlockStart,
@@ -24,6 +31,9 @@ from broodline.messages.chunk import (
     UsageChunk,
 )
 from broodline.messages.content import Reasoning, Text
+from broodline.messages.payload import TurnEnd
+from broodline.survey.progress import Silence
+from broodline.survey.survey import Interruption
 
 PLAIN = Manner(live=False)
 
@@ -142,3 +152,71 @@ def test_warnings_are_lines_that_steer_nothing(capsys: Any) -> None:
     err = capsys.readouterr().err
     assert "\x1b" not in err
     assert err.count("no \\x1b[2J") == 1
+
+
+def test_a_silent_model_is_given_up(capsys: Any) -> None:
+    """run: a model that says nothing for --timeout seconds is a failure with advice."""
+    assert carried_out(hang("So far"), timeout=0.05, retries=0) == 1
+    out, err = capsys.readouterr()
+    assert out == "So far\n"
+    assert "run: TIMEOUT: " in err
+    assert "run: what to do: try again, or raise --timeout\n" in err
+
+
+@pytest.mark.parametrize(("jobs", "most"), [(1, 1), (2, 2)])
+def test_jobs_bound_what_one_agent_does_at_once(capsys: Any, jobs: int, most: int) -> None:
+    """run: of three delegations in one message at most --jobs are at work at the same time."""
+    at_work: list[int] = []
+    seen: list[int] = []
+
+    async def child(_request: Any) -> str:
+        at_work.append(1)
+        seen.append(len(at_work))
+        for _ in range(50):  # turns of the loop, in which another could begin
+            await asyncio.sleep(0)
+        at_work.pop()
+        return "Part."
+
+    part = call("subagent", description="part", prompt="part")
+    script = [calls(part, part, part), child, child, child, "Whole."]
+    assert carried_out(*script, jobs=jobs) == 0
+    assert (max(seen), len(seen)) == (most, 3)
+
+
+@pytest.mark.parametrize("at_child", [False, True])
+async def test_an_interruption_is_the_users_cancel_in_the_logs(
+    tmp_path: Path, at_child: bool
+) -> None:
+    """run: interrupted, root and child are cancelled as by the user, in their logs as well."""
+    part = call("subagent", description="part", prompt="part")
+    model = ScriptedModel(shared=[*[part][:at_child], hang("So far")])
+    board, interruption, record = RunBoard(), Interruption(), Record(str(tmp_path))
+
+    def tick() -> None:
+        if any(worker.attempt for worker in board.workers.values()):
+            interruption.request("enough")
+
+    narrator = Narrator(Speech(None, plain=True), Silence(), wordy=True)
+    order = Order("Do it.", "acme:one", "/")
+    outcome = await carry_out(order, model, board, narrator, interruption, tick, record)
+    assert (outcome.status, outcome.problem) == ("interrupted", "enough")
+    assert outcome.answer == (None if at_child else "So far")
+    assert not board.running
+    ends: list[Any] = []
+    for log in [(recording := read_recording(tmp_path)).root, *recording.children]:
+        ends += [event.data.reason for event in log.events if type(event.data) is TurnEnd]
+        assert check_log(log) == ()
+    kinds = [(end.kind, end.reason.kind) for end in ends]
+    assert kinds == [("aborted", "user"), ("aborted", "parent")][: 1 + at_child]
+
+
+async def test_an_interruption_before_the_first_word_is_met(tmp_path: Path) -> None:
+    """run: an interruption that is there already asks no model."""
+    interruption = Interruption()
+    interruption.request("early")
+    model = ScriptedModel(shared=["Never."])
+    narrator = Narrator(Speech(None, plain=True), Silence(), wordy=True)
+    order = Order("Do it.", "acme:one", str(tmp_path))
+    outcome = await carry_out(order, model, RunBoard(), narrator, interruption)
+    assert (outcome.status, outcome.problem) == ("interrupted", "early")
+    assert not model.requests

@@ -84,6 +84,8 @@ async def _run(
     interruption: Interruption,
     look: Callable[[], None],
 ) -> None:
+    if interruption.cause is not None:
+        return
     with watch(runtime, board, voice):
         root = await runtime.agents.create(cwd=order.path)
         try:
