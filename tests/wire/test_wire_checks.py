@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from broodline.testing.wire import WireServer, say
-from broodline.testing.wire_anthropic_check import anthropic_fault
-from broodline.testing.wire_openai_check import openai_fault
+from broodline.testing.wire.anthropic_check import anthropic_fault
+from broodline.testing.wire.openai_check import openai_fault
 
 Body = dict[str, Any]
 

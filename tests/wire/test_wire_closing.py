@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from broodline import ConfigurationError
-from broodline.testing import nothing_left, wire_server
+from broodline.testing import nothing_left
 from broodline.testing.wire import WireRequest, WireServer, Word, endless, say, silent
+from broodline.testing.wire import server as server_module
 
 Dial = Callable[[WireServer], socket.socket]
 Body = Callable[..., dict[str, Any]]
@@ -221,7 +222,7 @@ def test_a_rule_that_does_not_return(
     post: Callable[..., socket.socket], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """DESIGN 8: closing does not wait for ever on a rule, and says so."""
-    monkeypatch.setattr(wire_server, "_GRACE", 0.01)
+    monkeypatch.setattr(server_module, "_GRACE", 0.01)
     let_go = threading.Event()
 
     def rule(request: WireRequest) -> Word:

@@ -14,7 +14,7 @@ from typing import IO, Any
 import pytest
 
 from broodline.testing.wire import WireServer
-from broodline.testing.wire_command import main
+from broodline.testing.wire.command import main
 
 COMMAND = [sys.executable, "-W", "error", "-m", "broodline.testing.wire"]
 

@@ -13,9 +13,9 @@ from broodline.supervision.tool import SubagentTool
 from broodline.survey.ground import Ground
 from broodline.survey.toolset import survey_tools
 from broodline.testing.wire import WireServer
-from broodline.testing.wire_demo import demo_rule
-from broodline.testing.wire_frame import FormatName
-from broodline.testing.wire_request import WireRequest
+from broodline.testing.wire.demo import demo_rule
+from broodline.testing.wire.frame import FormatName
+from broodline.testing.wire.request import WireRequest
 
 Body = dict[str, Any]
 

@@ -9,12 +9,12 @@ from time import monotonic
 from types import TracebackType
 from typing import Self
 
-from ..messages.errors import ConfigurationError
-from .wire_connection import Rule, WireListener
-from .wire_desk import Desk
-from .wire_gate import Gate
-from .wire_request import WireRequest
-from .wire_script import Word, checked_word
+from ...messages.errors import ConfigurationError
+from .connection import Rule, WireListener
+from .desk import Desk
+from .gate import Gate
+from .request import WireRequest
+from .script import Word, checked_word
 
 _GRACE = 5.0  # seconds that threads get to end
 

@@ -14,14 +14,14 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from time import monotonic
 from typing import Any, TypeAlias, cast
 
-from .wire_anthropic import ANTHROPIC
-from .wire_desk import Desk
-from .wire_frame import FormatName, WireFormat
-from .wire_gate import Gate, format_of, json_object
-from .wire_openai import OPENAI
-from .wire_plan import BEFORE_HEAD, Ending, Plan, plan_of, refused
-from .wire_request import WireRequest
-from .wire_script import Status, Word, checked_word
+from .anthropic import ANTHROPIC
+from .desk import Desk
+from .frame import FormatName, WireFormat
+from .gate import Gate, format_of, json_object
+from .openai import OPENAI
+from .plan import BEFORE_HEAD, Ending, Plan, plan_of, refused
+from .request import WireRequest
+from .script import Status, Word, checked_word
 
 _FORMATS: dict[FormatName, WireFormat] = {"openai": OPENAI, "anthropic": ANTHROPIC}
 _AT_ONCE = struct.pack("ii", 1, 0)  # linger for no time: close() resets

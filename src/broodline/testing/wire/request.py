@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from .wire_form import mapping
-from .wire_frame import FormatName
-from .wire_turn import Turn, objects, text_in, turns_of
+from .form import mapping
+from .frame import FormatName
+from .turn import Turn, objects, text_in, turns_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,9 +45,9 @@ event loop use ``until_closed``, ``until_requests`` and ``until_silent``.
 
 from __future__ import annotations
 
-from .wire_connection import Rule
-from .wire_request import WireRequest
-from .wire_script import (
+from .connection import Rule
+from .request import WireRequest
+from .script import (
     USAGE,
     Answer,
     Call,
@@ -69,8 +69,8 @@ from .wire_script import (
     status,
     truncated,
 )
-from .wire_server import WireServer
-from .wire_turn import Turn
+from .server import WireServer
+from .turn import Turn
 
 __all__ = [
     "USAGE",
@@ -98,10 +98,3 @@ __all__ = [
     "status",
     "truncated",
 ]
-
-if __name__ == "__main__":
-    import sys
-
-    from .wire_command import main
-
-    sys.exit(main())

@@ -11,10 +11,10 @@ import json
 import re
 from typing import Any
 
-from .wire_form import is_list, mapping
-from .wire_request import WireRequest
-from .wire_script import Answer, Call, call, calls, say
-from .wire_turn import Turn
+from .form import is_list, mapping
+from .request import WireRequest
+from .script import Answer, Call, call, calls, say
+from .turn import Turn
 
 _DELEGATE = "subagent"
 _TASKS = {

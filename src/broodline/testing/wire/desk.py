@@ -9,8 +9,8 @@ import threading
 from collections import deque
 from collections.abc import Callable, Generator
 
-from .wire_request import WireRequest
-from .wire_script import Cut, Word
+from .request import WireRequest
+from .script import Cut, Word
 
 
 class Desk:

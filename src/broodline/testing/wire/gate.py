@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from .wire_anthropic_check import anthropic_fault
-from .wire_form import mapping
-from .wire_frame import FormatName
-from .wire_openai_check import openai_fault
-from .wire_script import Status
+from .anthropic_check import anthropic_fault
+from .form import mapping
+from .frame import FormatName
+from .openai_check import openai_fault
+from .script import Status
 
 _PATHS: Mapping[FormatName, str] = {"openai": "/chat/completions", "anthropic": "/v1/messages"}
 

@@ -10,8 +10,8 @@ import sys
 from collections.abc import Sequence
 from types import FrameType
 
-from .wire_demo import demo_rule
-from .wire_server import WireServer
+from .demo import demo_rule
+from .server import WireServer
 
 _TASK = '"Survey this folder."'
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeAlias
 
-from .wire_script import Answer, Call, EndlessPart
+from .script import Answer, Call, EndlessPart
 
 Stage: TypeAlias = Literal["start", "reasoning", "text", "tool", "edge", "finish", "usage", "done"]
 """What a frame brings; ``edge`` opens or closes a block, ``tool`` is a piece of arguments."""

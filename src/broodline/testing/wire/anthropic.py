@@ -9,10 +9,10 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ..messages.chunk import Usage
-from .wire_form import mapping
-from .wire_frame import FormatName, Frame, Stage, compact, split
-from .wire_script import Answer, Call, End
+from ...messages.chunk import Usage
+from .form import mapping
+from .frame import FormatName, Frame, Stage, compact, split
+from .script import Answer, Call, End
 
 _STOPS: Mapping[End, str] = {
     "stop": "end_turn",

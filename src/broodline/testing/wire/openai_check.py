@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from .wire_form import Flaw, fault_of, listed, mapping, number_in, objects_in, sampling, stated
+from .form import Flaw, fault_of, listed, mapping, number_in, objects_in, sampling, stated
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _ROLES = ("system", "developer", "user", "assistant", "tool", "function")

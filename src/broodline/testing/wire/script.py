@@ -1,6 +1,6 @@
 """The words of a wire server's script: what it answers, or how it misbehaves.
 
-Each word is plain data and says the same in both formats; `wire_plan` turns one into
+Each word is plain data and says the same in both formats; `plan` turns one into
 bytes. Make them with the lower-case functions.
 """
 
@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, get_args
 
-from ..messages.chunk import Usage
-from ..messages.errors import ConfigurationError
+from ...messages.chunk import Usage
+from ...messages.errors import ConfigurationError
 
 USAGE = Usage(input_tokens=12, output_tokens=6)
 """What an answer has used unless it says otherwise."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from .wire_form import Flaw, fault_of, listed, mapping, number_in, objects_in, sampling, stated
-from .wire_turn import objects
+from .form import Flaw, fault_of, listed, mapping, number_in, objects_in, sampling, stated
+from .turn import objects
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 _ID = re.compile(r"[a-zA-Z0-9_-]+")

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .wire_form import is_list, mapping
-from .wire_frame import FormatName
-from .wire_script import Call
+from .form import is_list, mapping
+from .frame import FormatName
+from .script import Call
 
 
 @dataclass(frozen=True, slots=True)

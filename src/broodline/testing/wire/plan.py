@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
-from .wire_frame import Frame, Stage, WireFormat, compact, repeated
-from .wire_request import WireRequest
-from .wire_script import (
+from .frame import Frame, Stage, WireFormat, compact, repeated
+from .request import WireRequest
+from .script import (
     Answer,
     Cut,
     CutPoint,
