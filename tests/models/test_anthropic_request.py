@@ -21,7 +21,7 @@ from broodline.messages.errors import ModelError
 from broodline.messages.message import AssistantMessage, Message, ToolMessage, UserMessage
 from broodline.messages.payload import CallConfig, ToolSchema
 from broodline.messages.request import ModelRequest
-from broodline.testing.wire_anthropic_check import anthropic_fault
+from broodline.testing.wire.anthropic_check import anthropic_fault
 
 OURS = {"kind": "model", "provider": "anthropic", "model": "claude"}
 IMAGE: dict[str, Any] = {"type": "image", "source": {"type": "url", "url": "https://e.org/a.png"}}

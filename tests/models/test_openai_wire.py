@@ -41,7 +41,7 @@ from broodline.testing.wire import (
     status,
     truncated,
 )
-from broodline.testing.wire_script import Endless
+from broodline.testing.wire.script import Endless
 
 KEY = "sk-live-0123456789"
 REQUEST = ModelRequest(
