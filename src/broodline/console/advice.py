@@ -5,7 +5,8 @@ from __future__ import annotations
 from ..messages.chunk import ModelFailure
 from .order import Order
 
-_KEYS = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"}
+KEYS = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"}
+"""Where the key of each provider comes from."""
 
 _BY_CODE = {
     "RATE_LIMIT": "try again later, or with fewer --jobs",
@@ -28,7 +29,7 @@ NOT_FOUND = 404
 def advice(failure: ModelFailure, order: Order) -> str | None:
     """What to do next, or None where nothing is known."""
     if failure.code == "AUTH":
-        key = _KEYS.get(order.provider)
+        key = KEYS.get(order.provider)
         return f"check the key in {key}" if key else "check the key"
     if failure.status == NOT_FOUND:
         return "check the model's name and --base-url"

@@ -14,6 +14,7 @@ from ..messages.errors import ConfigurationError
 from ..survey.errand import USAGE, ground_problem, tell
 from ..survey.folder import reason_of
 from ..survey.name import shown
+from .advice import KEYS
 from .errand import Errand
 from .neutral import one_line
 from .order import Manner, Order
@@ -147,6 +148,10 @@ def errand_of(order: Order, manner: Manner) -> Errand:
             timeout=order.timeout,
         )
     except ConfigurationError as error:
+        key = KEYS.get(order.provider)
+        if error.code == "MISSING_CREDENTIAL" and key is not None:
+            # Its own text is for those who write Python.
+            _refuse(f"no key: set {key}; for a server that wants none any text will do")
         _refuse(error.message)
     return Errand(order, manner, model, _record(order.record))
 

@@ -11,7 +11,7 @@ from ..actors.memory_store import MemoryStore
 from ..actors.models.protocol import Model
 from ..actors.models.retry import RetryPolicy
 from ..actors.tools.tool import Tool
-from ..messages.errors import BroodlineError
+from ..messages.errors import BroodlineError, SessionError
 from ..supervision.runtime import Runtime
 from ..supervision.tool import SubagentTool
 from ..survey.folder import reason_of
@@ -61,7 +61,7 @@ async def carry_out(
 
     def look() -> None:
         if record is not None:
-            record.write()
+            _write(record)
         tick()
 
     try:
@@ -71,9 +71,14 @@ async def carry_out(
     except (BroodlineError, ExceptionGroup) as error:
         # The runtime did not let go of everything, or could not even begin: told, not raised.
         problem = str(error)
-    except OSError as error:
-        problem = f"the recording could not be written: {reason_of(error)}"
     return _outcome(board, interruption.cause, problem, asyncio.get_running_loop().time() - start)
+
+
+def _write(record: Record) -> None:
+    try:
+        record.write()
+    except OSError as error:
+        raise SessionError(f"the recording could not be written: {reason_of(error)}") from error
 
 
 async def _run(
