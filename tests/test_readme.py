@@ -54,7 +54,14 @@ PROGRAMS = [fence for page in RUN_HERE for fence in page if fence.language == "p
 SET_UP = {"pip install .", "pip install '.[openai,anthropic]'", "export OPENAI_API_KEY=..."}
 """Said, and done by other tests: tests/test_packaging.py installs, tests/console sets keys."""
 
-RUN_ELSEWHERE = {"actors.md", "demo.md", "hooks.md", "models.md", "providers.md"}
+RUN_ELSEWHERE = {
+    "actors.md",
+    "demo.md",
+    "hooks.md",
+    "models.md",
+    "providers.md",
+    "recordings.md",
+}
 COMMANDS = [
     (fence, line.removeprefix("$ "))
     for fence in README

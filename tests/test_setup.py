@@ -60,6 +60,7 @@ def test_help_names_what_there_is(tmp_path: Path) -> None:
         "help",
         "demo",
         "test",
+        "interop",
         "bench",
         "clean",
     ]
