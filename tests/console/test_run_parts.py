@@ -25,7 +25,7 @@ from broodline.console.record import Record
 from broodline.console.speech import Speech
 from broodline.console.tokens import Tokens
 from broodline.console.view import RunView
-from broodline.messages.chunk import Usage
+from broodline.messages.chunk import ModelFailure, Usage
 from broodline.survey.ground import Ground
 from broodline.survey.passage import NotSurveyedError
 
@@ -377,3 +377,29 @@ def test_equal_labels_are_told_apart() -> None:
         "same name (2)",
         "same name (3)",
     ]
+
+
+async def test_a_line_of_the_tree_says_what_an_agent_does() -> None:
+    """run: thinking, speaking, writing a call, using a tool, waiting: each is told, with tokens."""
+    board = RunBoard()
+    root = board.hired("root", None)
+    child = board.hired("child", "root")
+    assert (root.note(), child.note()) == ("waits for its child", "thinks")
+    child.attempt.add("one two three four five six seven eight")
+    assert child.note() == "“…our five six seven eight”"
+    child.writing = "list"
+    child.tokens.add(Usage(3, 4))
+    assert child.note() == "writes a call of list, 7 tokens"
+    child.writing = ""
+    child.doing = "list, show"
+    assert child.note() == "list, show, 7 tokens"
+    child.waiting = "retrying in 2.0 s (RATE_LIMIT 429)"
+    assert child.note() == "retrying in 2.0 s (RATE_LIMIT 429), 7 tokens"
+    child.failure, child.end = ModelFailure("no", "AUTH"), "error"
+    board.ended("child", child.how_it_ended())
+    assert child.note() == "failed: AUTH, 7 tokens"
+    root.attempt.add("Words")
+    assert root.note() == "speaks"
+    root.end = "max-tokens"
+    board.ended("root", root.how_it_ended())
+    assert root.note() == "failed: max-tokens"

@@ -15,7 +15,7 @@ from .tokens import Tokens
 LABEL_KEPT = 60
 """Columns of a label that a line shows."""
 
-LAST_WORDS = 40
+LAST_WORDS = 24
 """Characters of partial text in a line of the tree."""
 
 ROOT, CHILD = "root", "child"
@@ -29,6 +29,7 @@ class Worker(Node):
         tokens: What its requests took, those that failed too.
         attempt: Text of the response that is coming in, or came in last and is no message yet.
         said: Text of its messages, one entry each.
+        writing: Tool whose call is coming in.
         waiting: While it waits for a retry: the words for that.
         turns: How many it took.
         retries: How often a request was made again.
@@ -40,6 +41,7 @@ class Worker(Node):
     tokens: Tokens = field(default_factory=Tokens)
     attempt: Pieces = field(default_factory=Pieces)
     said: list[str] = field(default_factory=list[str])
+    writing: str = ""
     waiting: str = ""
     turns: int = 0
     retries: int = 0
@@ -63,6 +65,10 @@ class Worker(Node):
             return f"waits for {working:,} of {len(self.children):,} children"
         if self.doing:
             return self.doing
+        if self.writing:
+            return f"writes a call of {self.writing}"
+        if self.attempt and self.parent is None:
+            return "speaks"  # its words stand below the tree
         if self.attempt:
             return f"“{last_words(self.attempt.end(4 * LAST_WORDS))}”"
         return "thinks"

@@ -40,11 +40,13 @@ class RunView:
         room = max(height - _FIXED, 2)
         yield clipped(Text(shortened(self.title, width, plain), "bold"), width, plain)
         yield Text("")
-        tree = list(tree_lines(self.board, max(room // 2, 1), width, plain))
+        # Both get what the other leaves, and half of the room where neither leaves any.
+        words = self._words(console, width, room)
+        tree = list(tree_lines(self.board, max(room - len(words), room // 2), width, plain))
         yield from tree
         yield Text("")
-        if words := self._words(console, width, max(room - len(tree), 1)):
-            yield from words
+        if words:
+            yield from words[-max(room - len(tree), 1) :]
             yield Text("")
         yield clipped(Text(work(self.board)), width, plain)
         seconds = time.monotonic() - self._start

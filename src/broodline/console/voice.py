@@ -113,7 +113,9 @@ class Narrator:
         if call.name == DELEGATION:
             return
         arguments = one_line(shortened(call.arguments, ARGUMENTS_KEPT))
-        self._line(f"{worker.label}: {one_line(call.name)} {arguments}".rstrip())
+        self._line(
+            f"{worker.label}: {one_line(shortened(call.name, ARGUMENTS_KEPT))} {arguments}".rstrip()
+        )
 
     def refused(self, worker: Worker, name: str, text: str) -> None:
         """Tell of a call that failed."""

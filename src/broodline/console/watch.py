@@ -7,7 +7,7 @@ from typing import Any
 
 from ..actors.notice import AgentCreated, AgentDisposed
 from ..actors.registration import Registration
-from ..messages.chunk import BlockEnd, Chunk, ReasoningDelta, TextDelta, UsageChunk
+from ..messages.chunk import BlockEnd, Chunk, ReasoningDelta, TextDelta, ToolCallDelta, UsageChunk
 from ..messages.content import Reasoning, Text, ToolResult, text_of
 from ..messages.event import Event
 from ..messages.payload import (
@@ -23,6 +23,7 @@ from ..messages.payload import (
     TurnStart,
 )
 from ..supervision.runtime import Runtime
+from ..survey.width import shortened
 from .board import RunBoard, Worker
 from .neutral import one_line
 from .voice import DELEGATION, Voice
@@ -31,6 +32,9 @@ CHILD_ENDED = frozenset(
     f"SUBAGENT_{end}" for end in ("ABORTED", "ERROR", "FAULT", "MAX_TOKENS", "REFUSAL")
 )
 """Error codes of a delegation that had a child."""
+
+NAME_KEPT = 40
+"""Columns of a tool's name in a line of the tree; a model may write any."""
 
 
 def watch(runtime: Runtime, board: RunBoard, voice: Voice) -> Registration:
@@ -97,6 +101,9 @@ class _Follower:
         elif type(chunk) is ReasoningDelta:
             self.streamed.add(chunk.index)
             self.voice.thought(self.worker, chunk.text)
+        elif type(chunk) is ToolCallDelta:
+            if chunk.name:
+                self.worker.writing = one_line(shortened(chunk.name, NAME_KEPT))
         elif type(chunk) is BlockEnd and chunk.index not in self.streamed:
             self._whole(chunk)
         elif type(chunk) is UsageChunk:
@@ -160,11 +167,14 @@ class _Follower:
 
     def _fresh(self) -> None:
         self.worker.attempt.clear()
+        self.worker.writing = ""
         self.streamed.clear()
 
     def _tell(self) -> None:
         names = dict.fromkeys(call.name for call in self.waits.values())
-        self.worker.doing = ", ".join(one_line(name) for name in names if name != DELEGATION)
+        self.worker.doing = ", ".join(
+            one_line(shortened(name, NAME_KEPT)) for name in names if name != DELEGATION
+        )
 
 
 def retry_words(retry: RetryPlanned) -> str:
