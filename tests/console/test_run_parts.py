@@ -386,7 +386,7 @@ async def test_a_line_of_the_tree_says_what_an_agent_does() -> None:
     child = board.hired("child", "root")
     assert (root.note(), child.note()) == ("waits for its child", "thinks")
     child.attempt.add("one two three four five six seven eight")
-    assert child.note() == "“…our five six seven eight”"
+    assert child.note() == "“…ur five six seven eight”"
     child.writing = "list"
     child.tokens.add(Usage(3, 4))
     assert child.note() == "writes a call of list, 7 tokens"

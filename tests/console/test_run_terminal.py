@@ -67,7 +67,7 @@ def test_the_tree_and_the_words_while_they_come(server: WireServer, command: Any
     )
     assert code == 0
     assert text.count("waits for its child") >= 1
-    assert "“The child \\x1b[2J" in text
+    assert "\\x1b]0;title\\x07\\x9b31m speaks”" in text
     assert text.rindex("\x1b[?25h") > text.rindex("\x1b[?25l")
     *_drawn, end = text.split("\x1b[?25h")
     assert "├─" not in end
