@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 from typer.testing import CliRunner, Result
 
 from broodline.command import app
+from broodline.console import command
 from broodline.testing.wire import WireServer
 
 MODEL = ("--model", "openai:demo")
@@ -78,6 +80,16 @@ def test_a_task_that_is_no_text_is_refused() -> None:
     done = run("-", *MODEL, input=b"\xff\xfe")
     assert done.exit_code == 2
     assert done.stderr.startswith("run: the task on stdin cannot be read: ")
+
+
+def test_a_task_that_cannot_be_sent_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """run: an argument of broken bytes, and a stdin that is closed, are wrong usage."""
+    done = run("a \udcff", *MODEL)
+    assert (done.exit_code, "run: the task is no text in utf-8" in done.stderr) == (2, True)
+    with pytest.raises(typer.Exit) as ended:
+        monkeypatch.setattr(sys, "stdin", None)
+        command.run("-", model="openai:demo")
+    assert ended.value.exit_code == 2
 
 
 def test_a_recording_is_never_written_over(tmp_path: Path) -> None:

@@ -130,7 +130,7 @@ class Errand:
         """
         if self.manner.quiet or not self.manner.live or not _is_terminal(_err()):
             return False
-        apart = self.manner.as_json or _is_terminal(_out()) or not _is_pipe(_out())
+        apart = self.manner.as_json or not _is_pipe(_out())
         return apart and not Console(stderr=True).is_dumb_terminal
 
     @contextmanager

@@ -16,7 +16,7 @@ from ..supervision.runtime import Runtime
 from ..supervision.tool import SubagentTool
 from ..survey.folder import reason_of
 from ..survey.ground import Ground
-from ..survey.survey import Interruption, finished
+from ..survey.survey import LONGEST_HOLD, Interruption, finished
 from ..survey.toolset import survey_tools
 from .board import RunBoard
 from .order import Order
@@ -98,8 +98,10 @@ async def _run(
             if not await finished(root, interruption, look):
                 await _stop(root)
         finally:
-            await root.dispose()
-            look()
+            try:
+                await root.dispose()
+            finally:
+                look()
 
 
 async def _stop(root: AgentHandle) -> None:
@@ -126,6 +128,7 @@ def _runtime(order: Order, model: Model) -> Runtime:
         max_steps=order.max_steps,
         request_timeout=order.timeout,
         dispose_timeout=PATIENCE,
+        stall_threshold=LONGEST_HOLD,
     )
     runtime.prompts.variable(_VARIABLE, lambda _context: system_of(order))
     return runtime
