@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import signal
 from collections.abc import AsyncIterator
 
 import pytest
@@ -12,6 +13,14 @@ from hypothesis import settings
 # No example database: a test never writes in the checkout. No deadline: no test holds a time.
 settings.register_profile("broodline", database=None, deadline=None)
 settings.load_profile("broodline")
+
+# Started by nohup, or in the background of a script, the tests would inherit what those
+# ignore, and so would every process that they start and send a signal.
+for _name in ("SIGHUP", "SIGINT", "SIGTERM", "SIGQUIT"):
+    _number = getattr(signal, _name, None)
+    if _number is not None and signal.getsignal(_number) is signal.SIG_IGN:
+        _usual = signal.default_int_handler if _name == "SIGINT" else signal.SIG_DFL
+        signal.signal(_number, _usual)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
