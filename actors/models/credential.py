@@ -10,6 +10,8 @@ from .redaction import redact
 
 MARK = "[redacted]"
 
+_CUT = "…"  # stands where a text was cut
+
 _TELLING = 8  # a shorter key is no secret worth garbling every text for: "none", "test"
 
 
@@ -32,10 +34,20 @@ class Credential:
         return self._key
 
     def scrub(self, text: str) -> str:
-        """`text` without the key, and without whatever else looks like one."""
+        """`text` without the key, and without whatever else looks like one.
+
+        A text that was cut in the middle of the key ends in a part of it, which goes too.
+        """
         if len(self._key) >= _TELLING:
-            text = text.replace(self._key, MARK)
+            cut = [self._without_head(part) for part in text.replace(self._key, MARK).split(_CUT)]
+            text = _CUT.join(cut)
         return redact(text)
+
+    def _without_head(self, text: str) -> str:
+        for length in range(len(self._key) - 1, _TELLING - 1, -1):
+            if text.endswith(self._key[:length]):
+                return text[:-length] + MARK
+        return text
 
     def __repr__(self) -> str:
         return "Credential(...)"
