@@ -71,7 +71,9 @@ def own_access(
         connect = _CONNECT_TIMEOUT if timeout is None else min(timeout, _CONNECT_TIMEOUT)
         # Waiting for a free connection is no silence of the server.
         settings["timeout"] = sdk.Timeout(timeout, connect=connect, pool=None)
-        return sdk.AsyncAnthropic(**settings)
+        # A redirection would take the prompt and the key to a server that nobody named.
+        settings["http_client"] = sdk.DefaultAsyncHttpxClient(follow_redirects=False)
+        return _ready(sdk, sdk.AsyncAnthropic(**settings))
 
     hidden = address.secrets if address is not None else ()
     return Access(
@@ -81,7 +83,7 @@ def own_access(
     )
 
 
-def borrowed_access(client: Any, subject: str) -> Access:
+def borrowed_access(sdk: Any, client: Any, subject: str) -> Access:
     """A caller's client, without its retries; it is never closed.
 
     Raises:
@@ -93,7 +95,7 @@ def borrowed_access(client: Any, subject: str) -> Access:
             f"client= of {subject} must be an asynchronous client of the package anthropic, such "
             f"as AsyncAnthropic, not {quoted(type(client).__name__)}"
         )
-    adapted = adapt(max_retries=0)
+    adapted = _ready(sdk, adapt(max_retries=0))
     found: list[object] = [getattr(client, name, None) for name in ("api_key", "auth_token")]
     try:
         address = _server_of(str(client.base_url), subject)
@@ -117,6 +119,18 @@ def _server_of(base_url: object, subject: str) -> Endpoint | None:
         return None
     server = endpoint_of(given, where)
     return replace(server, url=server.url.removesuffix("/v1"))
+
+
+def _ready(sdk: Any, client: Any) -> Any:
+    """The client, without the thread that it would start for its first request.
+
+    It asks the system for its name in one; threads are the runtime's to start. Where the
+    SDK changes this, the thread is back, and that is all.
+    """
+    name_of = getattr(getattr(sdk, "_base_client", None), "get_platform", None)
+    if name_of is not None and getattr(client, "_platform", "") is None:
+        client._platform = name_of()
+    return client
 
 
 async def _close(client: Any) -> None:

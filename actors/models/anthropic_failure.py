@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from ...messages.errors import ModelError
 from .redaction import error_text, render_chain
-from .wire_failure import code_of, lost, retry_after_of
+from .wire_failure import ELSEWHERE, code_of, lost, retry_after_of
 
 _NEXT: Mapping[str, str] = {
     "AUTH": "check the key (ANTHROPIC_API_KEY, or api_key=) and what it may use",
@@ -38,16 +38,16 @@ def told(
 
     Args:
         body: ``{"type": "error", "error": {"type", "message"}}``, or whatever came.
-        status: HTTP status; None or one below 400 inside a stream.
+        status: HTTP status; None or one below 300 inside a stream.
         said: The text when the body holds none.
         headers: Of the response; an error inside a stream names no wait in them.
     """
     kind, text = _kind_and_text(body)
     text = text or said or "nothing"
-    status = status if status is not None and 400 <= status <= 599 else None
+    status = status if status is not None and 300 <= status <= 599 else None
     code = code_of(status, kind, text)
     facts = ", ".join(str(fact) for fact in (status, kind) if fact)
-    advice = _NEXT.get(code)
+    advice = ELSEWHERE if status is not None and status < 400 else _NEXT.get(code)
     return ModelError(
         f"the server said: {text}"
         + (f" ({facts})" if facts else "")

@@ -84,7 +84,7 @@ class AnthropicModel:
                 raise ConfigurationError(
                     f"{_SUBJECT} takes either client= or api_key= and base_url=, not both"
                 )
-            self._access = borrowed_access(client, _SUBJECT)
+            self._access = borrowed_access(sdk, client, _SUBJECT)
         else:
             self._access = own_access(sdk, api_key, base_url, silence, _SUBJECT)
 

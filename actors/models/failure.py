@@ -90,8 +90,10 @@ def _milliseconds(seconds: object) -> int | None:
     if not is_finite(seconds):
         return None
     wait = cast(float, seconds)
-    if not 0 <= wait <= SAFE_INTEGER / 1000:
+    if wait < 0:
         return None
+    if wait >= SAFE_INTEGER / 1000:
+        return SAFE_INTEGER  # still a wait: the policy has to see how long it is
     # Rounded up: never earlier than asked for. The tolerance keeps 0.03 s at 30 ms.
     return math.ceil(wait * 1000 - 1e-6)
 

@@ -36,6 +36,8 @@ def own_client(
                 max_retries=0,
                 default_headers={"Authorization": endpoint.basic} if endpoint.basic else None,
                 default_query=endpoint.query or None,
+                # A redirection would take the prompt, and a key, to a server nobody named.
+                http_client=sdk.DefaultAsyncHttpxClient(follow_redirects=False),
             ),
         )
 

@@ -17,7 +17,7 @@ from .failure import MALFORMED_RESPONSE, UNKNOWN
 from .openai_json import as_list, as_object
 from .openai_server import hint_of
 from .redaction import error_text, render_chain
-from .wire_failure import code_of, lost, retry_after_of
+from .wire_failure import ELSEWHERE, code_of, lost, retry_after_of
 
 _TELLING = 4  # shorter parts of a URL are no secret worth garbling every text for
 _SAID = 600  # characters of a server's text that are kept
@@ -70,6 +70,8 @@ class OpenAIFailures:
         )
 
     def _advice(self, found: ModelError) -> str:
+        if found.status is not None and found.status < 400:
+            return ELSEWHERE
         if found.status == 404:
             return hint_of(self._endpoint) or "check the model's name"
         if found.code == MALFORMED_RESPONSE:
@@ -100,12 +102,17 @@ def _told(error: Exception) -> ModelError:
     status: object = getattr(error, "status_code", None)
     if type(status) is int and not 200 <= status < 300:
         return _from_status(error, status)
-    if type(status) is int or isinstance(error, _UNREADABLE):
+    if type(status) is int or isinstance(error, _UNREADABLE) or _is_undecoded(error):
         text = f"malformed model response: {type(error).__name__}: {error_text(error)}"
         return ModelError(text, MALFORMED_RESPONSE)
     if hasattr(error, "body"):
         return _from_body(getattr(error, "body", None), None, error_text(error))
     return ModelError(render_chain(error), UNKNOWN)
+
+
+def _is_undecoded(error: Exception) -> bool:
+    """Whether a body is not packed as its headers say, by the HTTP library's word for it."""
+    return any(kind.__name__ == "DecodingError" for kind in type(error).__mro__)
 
 
 def _from_status(error: Exception, status: int) -> ModelError:
@@ -130,7 +137,7 @@ def _from_body(body: object, status: int | None, text: str | None) -> ModelError
     code = _code(status, kinds, said)
     if code == UNKNOWN and not kinds:
         code = "SERVER"  # it had taken the request, and names no fault of ours
-    return ModelError(prefix + said, code, status=status if (status or 0) >= 400 else None)
+    return ModelError(prefix + said, code, status=status if (status or 0) >= 300 else None)
 
 
 def _code(status: int | None, kinds: list[str], said: str) -> str:

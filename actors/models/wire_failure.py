@@ -76,6 +76,9 @@ _STATUSES: Mapping[int, str] = {
     524: "TIMEOUT",
 }
 
+ELSEWHERE = "it sends to another address, which is not followed; give that one as base_url="
+"""What to do about a redirection."""
+
 _TOO_LONG = (
     "prompt is too long",
     "input is too long",
@@ -99,8 +102,9 @@ def code_of(status: int | None, kind: str | None = None, text: str = "") -> str:
     """The code of a failure that a server told of.
 
     Args:
-        status: Of the HTTP response; one below 400 says nothing, as an error inside a
-            stream has it.
+        status: Of the HTTP response; one below 300 says nothing, as an error inside a
+            stream has it. A redirection is not followed: key and prompt are for the
+            server that was named.
         kind: The error's own type or code, as the provider names it.
         text: Its message; looked at only for a prompt that is too long, which some
             servers tell in no other way.
@@ -118,7 +122,7 @@ def code_of(status: int | None, kind: str | None = None, text: str = "") -> str:
 
 
 def _code_of_status(status: int | None) -> str | None:
-    if status is None or status < 400:
+    if status is None or status < 300:
         return None
     known = _STATUSES.get(status)
     if known is not None:
@@ -162,8 +166,8 @@ def _until(moment: str | None, now: str | None) -> float | None:
         return None
     try:
         wait = parsedate_to_datetime(moment) - parsedate_to_datetime(now)
-    except (TypeError, ValueError):
-        return None
+    except (TypeError, ValueError, OverflowError):
+        return None  # no date, or one that no calendar has
     return max(wait.total_seconds(), 0.0)
 
 

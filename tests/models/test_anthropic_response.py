@@ -164,6 +164,7 @@ async def test_time_outs_of_a_client(bound: float | None, connect: float) -> Non
 
     sdk = SimpleNamespace(
         Timeout=lambda bound, **parts: (bound, parts),  # pyright: ignore[reportUnknownLambdaType]
+        DefaultAsyncHttpxClient=lambda **parts: parts,  # pyright: ignore[reportUnknownLambdaType]
         AsyncAnthropic=client,
     )
     access = own_access(sdk, "key", "http://h/v1", bound, "me")
@@ -176,5 +177,6 @@ async def test_time_outs_of_a_client(bound: float | None, connect: float) -> Non
             "max_retries": 0,
             "base_url": "http://h",
             "timeout": (bound, {"connect": connect, "pool": None}),
+            "http_client": {"follow_redirects": False},
         }
     ]
