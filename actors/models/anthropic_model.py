@@ -171,7 +171,7 @@ def _arguments(request: ModelRequest) -> dict[str, Any]:
 
 def _cut(response: AnthropicResponse) -> ModelError:
     kind = response.header("content-type") or "no content-type"
-    if "event-stream" not in kind:
+    if "event-stream" not in kind and not response.begun:
         return ModelError(f"the server sent no stream of events ({kind})", "MALFORMED_RESPONSE")
     return ModelError("the answer ended before it was complete", "TRANSPORT")
 

@@ -21,12 +21,15 @@ class AnthropicResponse:
 
     Attributes:
         events: The SDK's stream; None before it was opened.
+        begun: Whether an event has come.
     """
 
-    __slots__ = ("_opening", "events")
+    __slots__ = ("_below", "_opening", "begun", "events")
 
     def __init__(self) -> None:
         self.events: Any = None
+        self.begun = False
+        self._below: Any = None
         self._opening: asyncio.Task[Any] | None = None
 
     async def open(self, request: Coroutine[Any, Any, Any]) -> None:
@@ -37,6 +40,7 @@ class AnthropicResponse:
         """
         self._opening = asyncio.ensure_future(request)
         self.events = await _undisturbed(self._opening)
+        self._remember()
 
     async def next(self) -> object:
         """The next event as the object that its JSON says; None at the end of the body.
@@ -45,6 +49,7 @@ class AnthropicResponse:
             Exception: Whatever the SDK or the HTTP library raises.
         """
         event = await _undisturbed(asyncio.ensure_future(_next_of(self.events)))
+        self.begun = self.begun or event is not None
         dump = getattr(event, "to_dict", None)
         return dump(mode="json", warnings=False) if dump is not None else event
 
@@ -80,11 +85,24 @@ class AnthropicResponse:
         # closed ends each of them here, where the garbage collector would do it later.
         await self._drain()
 
+    def _remember(self) -> None:
+        """Keep hold of the generator below the SDK's own, which ends at once on bad JSON."""
+        source = getattr(self.events, "_iter_events", None)
+        if source is None:
+            return
+
+        def remembered() -> Any:
+            self._below = source()
+            return self._below
+
+        self.events._iter_events = remembered
+
     async def _drain(self) -> None:
-        with suppress(Exception):
-            async with asyncio.timeout(_LINGER):
-                while True:
-                    await anext(self.events)
+        for part in (self.events, self._below):
+            with suppress(Exception):
+                async with asyncio.timeout(_LINGER):
+                    while part is not None:
+                        await anext(part)
 
 
 async def _next_of(events: Any) -> Any:

@@ -68,7 +68,7 @@ class ClientPool(Generic[C]):
             seat.left = True
             if not seat.users:
                 await self._end(seat.client)
-        under_way = [closing for closing in self._closing if closing.get_loop() is loop]
+        under_way = [one for one in tuple(self._closing) if one.get_loop() is loop]
         if under_way:
             await asyncio.wait(under_way)
 

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from codecs import BOM_UTF8
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from .failure import malformed
+from .redaction import error_text
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI, AsyncStream
+
+_DONE = "[DONE]"
+_LINGER = 0.25  # seconds a whole answer may take to end its body
 
 Closing = set[asyncio.Task[None]]
 """What closes connections just now; whoever owns the client waits for it."""
@@ -77,6 +83,10 @@ class Frames:
             self.latest = await anext(self._stream)
         except StopAsyncIteration:
             self._ended = True
+        except ValueError as error:
+            # Not JSON, not UTF-8, or a number of more digits than Python reads.
+            text = f"a frame that cannot be read: {type(error).__name__}: {error_text(error)}"
+            raise malformed(text) from None
         else:
             self._begun = True
             return True
@@ -101,7 +111,8 @@ class Frames:
 async def closed(closing: Closing) -> None:
     """Wait until what is being closed on this loop is closed."""
     loop = asyncio.get_running_loop()
-    tasks = [task for task in closing if task.get_loop() is loop]
+    # A copy: the streams of other loops come and go in threads of their own.
+    tasks = [task for task in tuple(closing) if task.get_loop() is loop]
     if tasks:
         await asyncio.wait(tasks)
 
@@ -111,7 +122,7 @@ async def _shut(stream: AsyncStream[object]) -> None:
         await stream.close()
     except Exception:
         return  # of a connection that is broken anyway; the answer's own failure is told
-    if stream.response.http_version == "HTTP/1.1":
+    if stream.response.http_version != "HTTP/2":
         await _run_out(stream)
 
 
@@ -122,7 +133,7 @@ async def _run_out(stream: Any) -> None:
     own, at any time. Nothing is waited for: reading from a closed connection fails at
     once. (Not so with HTTP/2, where other streams go on, nor behind a regular end.)
     """
-    for part in (stream, getattr(stream, "events", None)):
+    for part in (stream, stream.events, stream.body):
         try:
             while part is not None:
                 await anext(part)
@@ -132,14 +143,49 @@ async def _run_out(stream: Any) -> None:
 
 @cache
 def _stream_class() -> type[AsyncStream[object]]:
-    """The SDK's stream of plain values, which remembers the generator below it."""
+    """The SDK's stream of plain values, which remembers the generators below it."""
     from openai import AsyncStream
 
     class FrameStream(AsyncStream[object]):
         events: AsyncIterator[Any] | None = None
+        body: AsyncIterator[bytes] | None = None
 
         def _iter_events(self) -> AsyncIterator[Any]:
-            self.events = super()._iter_events()
+            self.body = _without_mark(self.response.aiter_bytes())
+            self.events = _events(self._decoder.aiter_bytes(self.body))
             return self.events
 
     return FrameStream
+
+
+async def _events(source: AsyncIterator[Any]) -> AsyncGenerator[Any]:
+    """What is not empty, up to the mark of the end; then the rest of the body.
+
+    Read to its end, the body frees its connection, and every generator below has ended.
+    An event without data is none: one line of ``retry:`` or ``id:`` makes such.
+    """
+    async for event in source:
+        if event.data.startswith(_DONE):
+            break
+        if event.data:
+            yield event
+    with suppress(Exception):
+        async with asyncio.timeout(_LINGER):
+            while True:
+                await anext(source)
+
+
+async def _without_mark(body: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
+    """The bytes behind the byte order mark that some servers begin a text with."""
+    head: bytes | None = b""
+    async for part in body:
+        if head is None:
+            yield part
+            continue
+        head += part
+        if len(head) < len(BOM_UTF8) and BOM_UTF8.startswith(head):
+            continue
+        yield head.removeprefix(BOM_UTF8)
+        head = None
+    if head:
+        yield head
