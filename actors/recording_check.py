@@ -11,14 +11,14 @@ from collections.abc import Iterator
 
 from ..messages.errors import BroodlineError, ModelError
 from ..messages.event import Event, Replace
-from ..messages.payload import AssistantReplied, EndSeed
+from ..messages.payload import AssistantReplied, EndSeed, ToolAnswered
 from .fold import replay_inbox
 from .invariants import RULES, Balance
 from .models.recorded_script import entries_of
 from .recording import RecordedLog
-from .recording_message import ResultOrder, assembled, history_faults, reply_fault
+from .recording_message import StepOrder, assembled, history_faults, reply_fault
 from .seed import ends_in_open_turn
-from .surface import SURFACE_TYPES, Surface
+from .surface import SURFACE_TYPES, Surface, shown_messages
 
 
 def check_log(log: RecordedLog, *, parent: RecordedLog | None = None) -> tuple[str, ...]:
@@ -107,7 +107,8 @@ class _Walk:
         self._events = list(log.events)
         self._balance = Balance()
         self._surface = Surface()
-        self._results = ResultOrder()
+        self._order = StepOrder()
+        self._looked = 0
 
     def faults(self) -> Iterator[str]:
         """Every fault, in the order of the events; for one call only."""
@@ -128,7 +129,7 @@ class _Walk:
             fault = reply_fault(event, event.data, self._events)
             if fault is not None:
                 yield fault
-        fault = self._results.fault(event)
+        fault = self._order.fault(event)
         if fault is not None:
             yield fault
 
@@ -152,6 +153,42 @@ class _Walk:
         except BroodlineError as error:
             yield error.message.removeprefix(f"event {event.seq} ")
             return
+        if type(event.surface_op) is Replace and type(event.data) is not ToolAnswered:
+            yield from self._torn(event, event.surface_op)
+        else:  # a rewritten result stays where it was
+            self._surface.apply(event)
+
+    def _torn(self, event: Event, operation: Replace) -> Iterator[str]:
+        """What a replace leaves torn: looks where it cut, and at what came since the last one."""
+        nodes, cut = self._surface.nodes, self._surface.position(operation.start) or 0
+        before = len(nodes)
         self._surface.apply(event)
-        if type(event.surface_op) is Replace:
-            yield from history_faults(self._surface.messages(self._events), ended=False)
+        new = self._looked if self._looked <= cut else max(cut, self._looked - before + len(nodes))
+        self._looked = len(nodes)
+        end = cut + 1
+        while end < len(nodes) and not self._leads(nodes[end]):
+            end += 1
+        if end < self._lead_before(new):
+            yield from self._history_part(self._lead_before(cut), end + 1)
+            yield from self._history_part(self._lead_before(new), len(nodes))
+        else:
+            yield from self._history_part(self._lead_before(min(cut, new)), len(nodes))
+
+    def _history_part(self, first: int, end: int) -> Iterator[str]:
+        shown = shown_messages(self._surface.nodes[first:end], self._events)
+        return history_faults(shown, ended=False)
+
+    def _lead_before(self, place: int) -> int:
+        """The last place before one from which on a history can be looked at by itself."""
+        while place > 0:
+            place -= 1
+            if self._leads(self._surface.nodes[place]):
+                break
+        return place
+
+    def _leads(self, seq: int) -> bool:
+        """Whether results behind this one are for it or for nothing."""
+        data = self._events[seq].data
+        if type(data) is AssistantReplied:
+            return bool(data.message.content)
+        return type(data) is not ToolAnswered

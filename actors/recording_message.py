@@ -5,6 +5,7 @@ Source: spec core 15.6, 18.14 (#284, #285); 16 (D3).
 
 from __future__ import annotations
 
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
 
 from ..messages.chunk import Chunk
@@ -16,6 +17,7 @@ from ..messages.payload import (
     AssistantReplied,
     ChunkReceived,
     Payload,
+    StepEnd,
     StepStart,
     ToolAnswered,
     ToolCalled,
@@ -33,8 +35,8 @@ def reply_fault(event: Event, data: AssistantReplied, events: Sequence[Event]) -
         data: Its payload.
         events: The log, ``seq == index``.
     """
-    if event.source_event_seqs is None:
-        return None  # not recorded
+    if event.source_event_seqs is None or event.surface_op != "append":
+        return None  # not recorded; or a rewrite, which cites the messages that it stands for
     chunks: list[Chunk] = []
     last = -1
     for seq in event.source_event_seqs:
@@ -81,43 +83,88 @@ def _differs(what: str) -> str:
     return f"the chunks of the message make another {what} than it has"
 
 
-class ResultOrder:
-    """Whether the results of each step stand in the order of its calls and cite them."""
+class StepOrder:
+    """Whether each step holds one response, then its calls and, in their order, their results.
 
-    __slots__ = ("_asked", "_called", "_next")
+    A step is one response of the model and the calls that it asks for, so nothing of a
+    response stands behind the message that it came to. Source: spec core 0, 2, 10.3.
+    """
+
+    __slots__ = ("_called", "_next", "_open", "_places", "_replied", "_waiting")
 
     def __init__(self) -> None:
-        self._asked: list[str] | None = None
-        self._called: dict[str, list[int]] = {}
+        self._open = False
+        self._start()
+
+    def _start(self) -> None:
+        self._replied = False
         self._next = 0
+        # By id, for two calls may have the same: the places of the calls not answered yet,
+        # the calls not begun yet, the events of those begun.
+        self._places: dict[str, deque[int]] = {}
+        self._waiting: dict[str, list[ToolCall]] = {}
+        self._called: dict[str, list[int]] = {}
 
     def fault(self, event: Event) -> str | None:
         """Take in the next event; why it may not stand here, or None."""
         data: Payload = event.data
         if isinstance(data, StepStart):
-            self._asked, self._called, self._next = None, {}, 0
+            self._open = True
+            self._start()
+        elif isinstance(data, StepEnd):
+            self._open = False
+        elif isinstance(data, ChunkReceived):
+            if self._open and self._replied:
+                return "a chunk behind the message of its step"
         elif isinstance(data, AssistantReplied):
-            self._asked = _call_ids(data.message)
-            self._next = 0
+            return self._reply(event, data)
         elif isinstance(data, ToolCalled):
             self._called.setdefault(data.call_id, []).append(event.seq)
+            return self._call_fault(data)
         elif isinstance(data, ToolAnswered) and event.surface_op == "append":
             call_id: str = data.message.source["callId"]
             return self._order_fault(call_id) or self._source_fault(event, data, call_id)
         return None
 
+    def _reply(self, event: Event, data: AssistantReplied) -> str | None:
+        if event.surface_op != "append":
+            return None
+        again = self._open and self._replied
+        self._replied, self._next = True, 0
+        self._places, self._waiting = {}, {}
+        for place, call in enumerate(_calls(data.message)):
+            self._places.setdefault(call.id, deque()).append(place)
+            self._waiting.setdefault(call.id, []).append(call)
+        return "a second message in its step" if again else None
+
+    def _call_fault(self, data: ToolCalled) -> str | None:
+        if not self._open or not self._replied:
+            return None
+        waiting = self._waiting.get(data.call_id)
+        if waiting is None:
+            return f"the call {data.call_id!r} is none that the message of its step asks for"
+        for place, call in enumerate(waiting):
+            if (call.name, call.arguments) == (data.name, data.arguments):
+                del waiting[place]
+                return None
+        fault = "is not as the message of its step asks for it" if waiting else "begins twice"
+        return f"the call {data.call_id!r} {fault}"
+
     def _order_fault(self, call_id: str) -> str | None:
-        asked = self._asked
-        if asked is None or call_id not in asked:
+        places = self._places.get(call_id)
+        if places is None:
             return f"the result for {call_id!r} answers no call of the message of its step"
-        if call_id not in asked[self._next :]:
+        while places and places[0] < self._next:
+            places.popleft()
+        if not places:
             return f"the result for {call_id!r} does not stand in the order of the calls"
-        self._next = asked.index(call_id, self._next) + 1
+        self._next = places.popleft() + 1
         return None
 
     def _source_fault(self, event: Event, data: ToolAnswered, call_id: str) -> str | None:
-        sources = event.source_event_seqs or ()
-        if len(sources) == 1 and sources[0] in self._called.get(call_id, ()):
+        sources, called = event.source_event_seqs or (), self._called.get(call_id, [])
+        if len(sources) == 1 and sources[0] in called:
+            called.remove(sources[0])  # no other result is that of the same call
             return None
         if not sources and data.error is not None and data.error.code == NOT_STARTED:
             return None
@@ -133,26 +180,26 @@ def history_faults(messages: Iterable[Message], *, ended: bool) -> Iterator[str]
         messages: What a model is shown.
         ended: No step is open, so that no result can still come.
     """
-    open_calls: list[str] = []
-    last: list[str] = []
+    open_calls, last = Counter[str](), frozenset[str]()
     for message in messages:
         if isinstance(message, ToolMessage):
             call_id: str = message.source["callId"]
             if call_id not in last:
                 yield f"the history shows a result for {call_id!r} that is not behind its call"
-            elif call_id in open_calls:
-                open_calls.remove(call_id)
+            elif open_calls[call_id]:
+                open_calls[call_id] -= 1
             continue
-        yield from map(_unanswered, open_calls)
-        last = _call_ids(message) if isinstance(message, AssistantMessage) else []
-        open_calls = last.copy()
+        yield from map(_unanswered, open_calls.elements())
+        calls = _calls(message) if isinstance(message, AssistantMessage) else []
+        open_calls = Counter(call.id for call in calls)
+        last = frozenset(open_calls)
     if ended:
-        yield from map(_unanswered, open_calls)
+        yield from map(_unanswered, open_calls.elements())
 
 
 def _unanswered(call_id: str) -> str:
     return f"the history shows the call {call_id!r} without a result behind it"
 
 
-def _call_ids(message: AssistantMessage) -> list[str]:
-    return [block.id for block in message.content if isinstance(block, ToolCall)]
+def _calls(message: AssistantMessage) -> list[ToolCall]:
+    return [block for block in message.content if isinstance(block, ToolCall)]

@@ -7,6 +7,8 @@ surface are no longer ascending. Source: spec core 1.8.
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeAlias, cast
 
@@ -31,19 +33,29 @@ class Surface:
         nodes: Sequence numbers of the events shown, in order.
     """
 
-    __slots__ = ("_messages", "nodes")
+    __slots__ = ("_anchors", "_messages", "_standing", "nodes")
 
     def __init__(self) -> None:
         self.nodes: list[int] = []
         self._messages: list[Message] | None = []
+        # What was put in the place of others keeps the number of the first of them as its
+        # anchor, so anchors ascend where nodes no longer do. None while no replace has come:
+        # then the nodes are their own anchors.
+        self._anchors: list[int] | None = None
+        self._standing: dict[int, int] = {}
 
     def messages(self, log: list[Event]) -> list[Message]:
         """A fresh list of the shared messages that `log` shows."""
         derived = self._messages
         if derived is None:
-            shown = [cast(Shown, log[seq].data).message for seq in self.nodes]
-            derived = self._messages = [message for message in shown if _is_shown(message)]
+            derived = self._messages = shown_messages(self.nodes, log)
         return derived.copy()
+
+    def position(self, seq: int) -> int | None:
+        """Where on the surface an event stands, or None where it does not; takes no walk."""
+        anchors = self.nodes if self._anchors is None else self._anchors
+        place = bisect_left(anchors, self._standing.get(seq, seq))
+        return place if place < len(anchors) and self.nodes[place] == seq else None
 
     def check(self, event: Event, log: list[Event]) -> None:
         """Refuse an event that may not join the surface; changes nothing.
@@ -74,12 +86,21 @@ class Surface:
         operation = event.surface_op
         if operation == "append":
             self.nodes.append(event.seq)
+            if self._anchors is not None:
+                self._anchors.append(event.seq)
             message = cast(Shown, event.data).message
             if self._messages is not None and _is_shown(message):
                 self._messages.append(message)
             return
         assert type(operation) is Replace
         first, last = self._span(event, operation)
+        if self._anchors is None:
+            self._anchors = self.nodes.copy()
+        anchor = self._anchors[first]
+        for seq in self.nodes[first : last + 1]:
+            self._standing.pop(seq, None)
+        self._standing[event.seq] = anchor
+        self._anchors[first : last + 1] = [anchor]
         self.nodes[first : last + 1] = [event.seq]
         self._messages = None
 
@@ -87,9 +108,10 @@ class Surface:
         """Positions of the first and last node of a replace."""
         positions: list[int] = []
         for seq in (operation.start, operation.end):
-            if type(seq) is not int or seq not in self.nodes:
+            place = self.position(seq) if type(seq) is int else None
+            if place is None:
                 raise _refusal(event, f"replaces {quoted(seq)}, which is not on the surface")
-            positions.append(self.nodes.index(seq))
+            positions.append(place)
         if positions[0] > positions[1]:
             raise _refusal(
                 event,
@@ -105,6 +127,12 @@ class Surface:
             raise _refusal(event, f"replaces {missing} without citing them as sources")
         if type(event.data) is ToolAnswered:
             _check_result_replace(event, event.data, shadowed, log)
+
+
+def shown_messages(nodes: Sequence[int], log: Sequence[Event]) -> list[Message]:
+    """The messages that a model sees of these nodes of `log`."""
+    messages = [cast(Shown, log[seq].data).message for seq in nodes]
+    return [message for message in messages if _is_shown(message)]
 
 
 def _is_shown(message: Message) -> bool:

@@ -256,6 +256,30 @@ def test_a_history_that_was_torn_for_a_while(kit: SimpleNamespace) -> None:
     assert text.startswith(f"event {first}: the history shows a result for 'a'")
 
 
+def test_a_cut_far_from_a_torn_place(kit: SimpleNamespace) -> None:
+    """core 13, 15.6: a history is looked at where a replacement cut it and where it grew, once."""
+    build = kit.build().start().ask(A, B)
+    build.result("a", (build.call("a"),))
+    build.end()
+    for turn in (2, 3, 4):
+        build.start(turn).say("on").end()
+    spoken = [e.seq for e in build.events if e.type == "assistant/message"]
+    for message in spoken[1:]:
+        build.add(user("s", "short"), Replace(message, message), (message,))
+    text = "the history shows the call 'b' without a result behind it"
+    assert check_log(build.log()) == (f"event {spoken[-1] + 3}: {text}",)
+
+
+def test_a_replaced_message_cites_messages(kit: SimpleNamespace) -> None:
+    """core 1.8: a message that rewrites another cites that one, and is made of no chunks."""
+    build = kit.build().start().say("long")
+    old = build.events[-1]
+    content = (kit.Text("short"),)
+    data = replace(old.data, message=replace(old.data.message, id="again", content=content))
+    build.add(data, Replace(old.seq, old.seq), (old.seq,))
+    assert check_log(build.end().log()) == ()
+
+
 @pytest.mark.parametrize(
     "splices",
     [
@@ -391,6 +415,48 @@ def test_two_calls_of_one_id(kit: SimpleNamespace) -> None:
     for call in calls:
         build.result("a", (call,))
     assert check_log(build.end().log()) == ()
+
+
+def test_results_of_one_call(kit: SimpleNamespace) -> None:
+    """core #285: of two calls with one id each result cites its own."""
+    build = kit.build().start().ask(A, A)
+    first, _ = build.call("a"), build.call("a")
+    build.result("a", (first,))
+    build.result("a", (first,))
+    assert "does not cite the tool/call" in fault(build.end().log())
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (("c", "probe", "{}"), "is none that the message of its step asks for"),
+        (("b", "other", "{}"), "is not as the message of its step asks for it"),
+        (("b", "probe", "[]"), "is not as the message of its step asks for it"),
+        (("a", "probe", "{}"), "begins twice"),
+    ],
+)
+def test_a_call_is_as_it_was_asked_for(
+    call: tuple[str, str, str], text: str, kit: SimpleNamespace
+) -> None:
+    """core 2, 10.3: a tool/call starts one call of the message: its id, name and raw arguments."""
+    build = kit.build().start().ask(A, B)
+    build.call("a")
+    build.add(ToolCalled(1, 1, *call))
+    assert text in fault(build.log())
+
+
+def test_a_step_is_one_response(kit: SimpleNamespace) -> None:
+    """core 0, 2: a step has one message, and nothing of a response behind it."""
+    build = kit.build().start().say("once")
+    sound = build.log()
+    last = build.events[-1]
+    build.add(last.data, "append", last.source_event_seqs)
+    assert check_log(build.end().log()) == (f"event {last.seq + 1}: a second message in its step",)
+    build.events = list(sound.events)
+    (late,) = build.stream(kit.said("x")[0])
+    assert check_log(build.end().log()) == (
+        f"event {late}: a chunk behind the message of its step",
+    )
 
 
 def test_a_result_of_another_message(kit: SimpleNamespace) -> None:
