@@ -130,8 +130,10 @@ def _parsed(place: Place, text: str) -> Any:
         raise place.corrupt(f"column {error.colno} is no JSON: {error.msg.lower()}") from None
     except RecursionError:
         raise place.corrupt("its values nest too deep to be read") from None
-    except ValueError as error:  # refused here, or a number of too many digits
+    except _RefusedError as error:
         raise place.corrupt(str(error)) from None
+    except ValueError:
+        raise place.corrupt("a number in it has too many digits to be read") from None
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

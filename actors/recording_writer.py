@@ -46,14 +46,21 @@ def write_log(source: LogSource, path: str | os.PathLike[str]) -> None:
         ConfigurationError: If the file cannot be written.
         SessionError: As `read_log`, for a source that has to be read.
     """
-    lines = [
-        json.dumps(row, ensure_ascii=False, separators=(",", ":"), allow_nan=False) + "\n"
-        for row in pack_rows(log_rows(read_log(source)))
-    ]
+    log = read_log(source)
     try:
-        _put(Path(path), "".join(lines).encode())
+        _put(Path(path), "".join(_lines(log)).encode())
+    except RecursionError:
+        raise ConfigurationError(
+            f"{os.fspath(path)} cannot be written: values of the log {log.name} nest deeper than "
+            "JSON is read and written here"
+        ) from None
     except (OSError, ValueError) as error:
         raise unreadable(os.fspath(path), error, "written") from None
+
+
+def _lines(log: RecordedLog) -> Iterator[str]:
+    for row in pack_rows(log_rows(log)):
+        yield json.dumps(row, ensure_ascii=False, separators=(",", ":"), allow_nan=False) + "\n"
 
 
 def _put(target: Path, data: bytes) -> None:

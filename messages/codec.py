@@ -120,6 +120,9 @@ def _options(data: dict[str, Any]) -> tuple[SurfaceOp | None, tuple[int, ...] | 
     ignorable = data.get("ignorable", False)
     if ignorable is not True and "ignorable" in data:
         raise ConfigurationError(f"ignorable may only be true, not {quoted(ignorable)}")
+    for key in ("surfaceOp", "sourceEventSeqs"):
+        if key in data and data[key] is None:
+            raise ConfigurationError(f"{key} may be left out, but not be null")
     operation = surface_op_of(data.get("surfaceOp"))
     return operation, sources_of(data.get("sourceEventSeqs")), ignorable
 

@@ -21,6 +21,8 @@ Natural = Annotated[int, Field(ge=0, le=SAFE_INTEGER)]
 """A safe integer from 0 on."""
 Ordinal = Annotated[int, Field(ge=1, le=SAFE_INTEGER)]
 """A safe integer from 1 on: the number of a turn or a step."""
+String = Annotated[str, Field(min_length=0)]
+"""A text that UTF-8 can write: only a bounded one is looked at for lone surrogates."""
 Name = Annotated[str, Field(min_length=1)]
 """A text that is not empty."""
 Number = (
@@ -45,17 +47,17 @@ class Step(TypedDict):
 
 @closed
 class Failure(TypedDict):
-    message: str
+    message: String
     code: Name
     status: NotRequired[Natural]
     providerRetryAfterMs: NotRequired[Natural]
-    requestId: NotRequired[str]
+    requestId: NotRequired[String]
 
 
 @closed
 class Cause(TypedDict):
     kind: Name
-    reason: NotRequired[str]
+    reason: NotRequired[String]
 
 
 @closed
@@ -99,23 +101,23 @@ class BlockStart(TypedDict):
 class TextDelta(TypedDict):
     type: Literal["text-delta"]
     index: Natural
-    text: str
+    text: String
 
 
 @closed
 class ReasoningDelta(TypedDict):
     type: Literal["reasoning-delta"]
     index: Natural
-    text: str
+    text: String
 
 
 @closed
 class ToolCallDelta(TypedDict):
     type: Literal["tool-call-delta"]
     index: Natural
-    id: str
-    name: NotRequired[str]
-    argumentsDelta: str
+    id: String
+    name: NotRequired[String]
+    argumentsDelta: String
 
 
 @closed
@@ -171,14 +173,14 @@ class ToolCalled(TypedDict):
     turn: Ordinal
     step: Ordinal
     callId: Name
-    name: str
-    arguments: str
+    name: String
+    arguments: String
 
 
 @closed
 class ErrorInfo(TypedDict):
-    name: str
-    code: str
+    name: String
+    code: String
 
 
 @closed
@@ -197,7 +199,7 @@ class CallConfig(TypedDict):
     reasoningEffort: NotRequired[Name]
     temperature: NotRequired[Number]
     maxTokens: NotRequired[Ordinal]
-    stop: NotRequired[list[str]]
+    stop: NotRequired[list[String]]
 
 
 @closed
@@ -209,7 +211,7 @@ class AdapterDefaults(TypedDict):
 @closed
 class ToolSchema(TypedDict):
     name: Name
-    description: str
+    description: String
     parameters: dict[str, Any]
 
 
@@ -217,7 +219,7 @@ class ToolSchema(TypedDict):
 class RequestHeader(TypedDict):
     config: CallConfig
     adapterDefaults: NotRequired[AdapterDefaults]
-    system: NotRequired[str]
+    system: NotRequired[String]
     tools: NotRequired[list[ToolSchema]]
 
 
@@ -248,7 +250,7 @@ class RetryPlanned(TypedDict):
     step: Ordinal
     provider: Name
     mode: Literal["normal", "always"]
-    policyKey: str
+    policyKey: String
     retry: Natural
     maxRetries: NotRequired[Natural]
     delayMs: Natural
@@ -265,8 +267,8 @@ class RetryStarted(TypedDict):
 
 @closed
 class ToolFilter(TypedDict):
-    allow: NotRequired[list[str]]
-    deny: NotRequired[list[str]]
+    allow: NotRequired[list[String]]
+    deny: NotRequired[list[String]]
 
 
 @closed
@@ -274,11 +276,11 @@ class Descriptor(TypedDict):
     version: Literal[3]
     mode: Mode
     provider: Name
-    label: NotRequired[str]
+    label: NotRequired[String]
     agentProvider: NotRequired[Name]
     agentModel: NotRequired[Name]
     agentReasoningEffort: NotRequired[Name]
-    persona: NotRequired[str]
+    persona: NotRequired[String]
     toolFilter: NotRequired[ToolFilter]
 
 
@@ -288,7 +290,7 @@ class CatalogChanged(TypedDict):
     id: Name
     mode: Mode
     provider: Name
-    label: NotRequired[str]
+    label: NotRequired[String]
 
 
 SHAPES: Mapping[str, Any] = {

@@ -336,6 +336,10 @@ def test_a_broken_line_in_the_middle_is_not_cut_off(kit: SimpleNamespace) -> Non
     assert error.message.startswith("column 8 is no JSON")
 
 
+CALL = '{"turn": 1, "step": 1, "callId": "a", "name": "n", "arguments": "%s"}'
+DELTAS = '{"turn": 1, "step": 1, "index": 0, "dt": [], "texts": ["%s"]}'
+
+
 @pytest.mark.parametrize(
     ("line", "text"),
     [
@@ -347,8 +351,12 @@ def test_a_broken_line_in_the_middle_is_not_cut_off(kit: SimpleNamespace) -> Non
         ('{"type": "todo/write", "data": {"n": 1e999}}', "not a finite number"),
         ('{"type": "todo/write", "data": {"n": -0.0}}', "negative zero"),
         ('{"type": "todo/write", "data": {"n": 9007199254740993}}', "beyond 2"),
-        ('{"type": "todo/write", "data": {"n": ' + "9" * 5000 + "}}", "digits"),
+        ('{"type": "todo/write", "data": {"n": ' + "9" * 5000 + "}}", "too many digits"),
         ('{"type": "todo/write", "data": {"n": "\\ud800"}}', "lone surrogate"),
+        ('{"type": "tool/call", "data": ' + CALL % "\\ud800" + "}", "data.arguments"),
+        ('{"type": "text-chunks", "data": ' + DELTAS % "\\udfff" + "}", "text-delta.text"),
+        ('{"type": "turn/start", "data": {"turn": 1}, "surfaceOp": null}', "surfaceOp may be"),
+        ('{"type": "turn/end", "data": {}, "sourceEventSeqs": null}', "sourceEventSeqs may be"),
         ('{"type": "todo/write", "data": ' + "[" * 100000 + "]" * 100000 + "}", "nest too deep"),
         ("\0\0\0", "column 1 is no JSON"),
         ("not json", "column 1 is no JSON"),

@@ -133,3 +133,15 @@ def test_text_of_every_kind(kit: SimpleNamespace, tmp_path: Path) -> None:
     build.reply(Text(said))
     write_log(build.log(), tmp_path / "session.jsonl")
     assert read_log(tmp_path / "session.jsonl").events == tuple(build.events)
+
+
+def test_values_that_nest_too_deep(kit: SimpleNamespace, tmp_path: Path) -> None:
+    """DESIGN 8: a value that JSON cannot be made of here is refused by name, nothing is written."""
+    deep: Any = []
+    for _ in range(100_000):
+        deep = [deep]
+    build = kit.build()
+    build.add(OpaquePayload("todo/write", deep))
+    with pytest.raises(ConfigurationError, match="values of the log log nest deeper"):
+        write_log(build.log(), tmp_path / "session.jsonl")
+    assert list(tmp_path.iterdir()) == []
