@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import stat
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from rich.cells import cell_len
 
 from .actors.recording import RecordedLog, read_log
 from .actors.recording_check import check_log
+from .actors.recording_line import unreadable
 from .messages.errors import BroodlineError
 from .messages.payload import TurnEnd
 from .survey.name import shown
@@ -57,31 +59,43 @@ def check(paths: Sequence[str], as_json: bool = False, quiet: bool = False) -> i
         The exit code: 0 if all are sound, 1 if one is not, 2 if there is nothing at a
         path, 141 if the reader of the output has gone.
     """
-    groups: list[list[str]] = []
+    places: list[str | Finding] = []
     for path in paths:
-        found = list(_groups(path))
+        found = list(_places(path))
         if not found:
             what = "no *.jsonl is in this folder" if os.path.isdir(path) else "there is no such log"
             sys.stderr.write(f"broodline check: {shown(path)}: {what}\n")
             return USAGE
-        groups += found
-    findings = [finding for group in groups for finding in _findings(group)]
+        places += found
+    findings = _findings(places)
     if not _print(_document(findings) if as_json else _table(findings, quiet)):
         return READER_GONE
     return UNSOUND if any(finding.faults for finding in findings) else SOUND
 
 
-def _groups(path: str) -> Iterator[list[str]]:
-    """The files to check, those of one folder together."""
+def _places(path: str) -> Iterator[str | Finding]:
+    """The files to check at a path, and what is to be said of folders that cannot be listed."""
     if not os.path.isdir(path):
         if os.path.exists(path):
-            yield [path]
+            yield path
         return
-    for folder, folders, names in os.walk(path):
+    failures: list[OSError] = []
+    for folder, folders, names in os.walk(path, onerror=failures.append):
         folders.sort()
         logs = sorted((name for name in names if name.endswith(".jsonl")), key=_rank)
-        if logs:
-            yield [os.path.join(folder, name) for name in logs]
+        yield from (place for name in logs if not _is_pipe(place := os.path.join(folder, name)))
+    for failure in failures:
+        folder = os.fsdecode(failure.filename)
+        error = unreadable(folder, failure, "listed")
+        yield Finding(folder, None, None, None, (error.message,), str(error.code))
+
+
+def _is_pipe(path: str) -> bool:
+    """Whether reading it would wait for somebody to write."""
+    try:
+        return stat.S_ISFIFO(os.stat(path).st_mode)
+    except OSError:
+        return False
 
 
 def _rank(name: str) -> tuple[int, int, str]:
@@ -90,7 +104,22 @@ def _rank(name: str) -> tuple[int, int, str]:
     return (1, 0, name) if found is None else (0, int(found[1] or 0), name)
 
 
-def _findings(paths: Iterable[str]) -> list[Finding]:
+def _findings(places: Sequence[str | Finding]) -> list[Finding]:
+    """What comes of the files, in their order; the logs of one folder are read together."""
+    groups: dict[str, list[int]] = {}
+    findings: dict[int, Finding] = {}
+    for number, place in enumerate(places):
+        if isinstance(place, Finding):
+            findings[number] = place
+        else:
+            groups.setdefault(os.path.dirname(os.path.abspath(place)), []).append(number)
+    for numbers in groups.values():
+        found = _group_findings([str(places[number]) for number in numbers])
+        findings.update(zip(numbers, found, strict=True))
+    return [findings[number] for number in range(len(places))]
+
+
+def _group_findings(paths: Iterable[str]) -> list[Finding]:
     logs: list[RecordedLog | Finding] = []
     for path in paths:
         try:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 
-from broodline.actors.recording import read_log
+from broodline.actors.recording import RecordedLog, read_log
 from broodline.actors.recording_check import check_log
 from broodline.messages.errors import BroodlineError
 
@@ -34,18 +35,21 @@ def files_of(folder: Path) -> tuple[Path, ...]:
 
 
 def read_all(folder: Path) -> Reading:
-    """Read, expand and check every file."""
+    """Read, expand and check every file, a fork against the log of its parent beside it."""
     files = files_of(folder)
     events, refused = 0, dict[str, tuple[str, ...]]()
-    for path in files:
-        name = path.relative_to(folder).as_posix()
-        try:
-            log = read_log(path)
-        except BroodlineError as error:
-            refused[name] = (str(error),)
-            continue
-        events += len(log.events)
-        faults = check_log(log)
-        if faults:
-            refused[name] = faults
+    for _, together in groupby(files, key=lambda path: path.parent):
+        logs: dict[str, RecordedLog] = {}
+        for path in together:
+            name = path.relative_to(folder).as_posix()
+            try:
+                logs[name] = read_log(path)
+            except BroodlineError as error:
+                refused[name] = (str(error),)
+        events += sum(len(log.events) for log in logs.values())
+        parents = {log.header.id: log for log in logs.values()}
+        for name, log in logs.items():
+            faults = check_log(log, parent=parents.get(log.header.parent_session or ""))
+            if faults:
+                refused[name] = faults
     return Reading(len(files), events, refused)

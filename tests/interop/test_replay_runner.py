@@ -160,6 +160,13 @@ def test_an_unsound_file_is_refused(made: MadeUp, said: Said) -> None:
     assert "recordings: 2 read, 1 refused" in said()
 
 
+def test_a_fork_is_held_against_its_parent(made: MadeUp, said: Said) -> None:
+    """core #283: a seed that is not the beginning of its parent's log is refused."""
+    made.child[0]["seedLength"] = 1
+    assert main(made.write()) == 1
+    assert "event 0: the seed differs here from the parent's log" in said()
+
+
 def test_a_session_too_few_is_told(made: MadeUp, said: Said) -> None:
     """core 12.7: a child that was recorded and never asked makes the scenario differ."""
     made.driver = made.driver.replace('ask = "subagent"', 'ask = "recorded"')

@@ -136,6 +136,42 @@ def test_a_fork_is_compared_with_its_parent(
     capsys.readouterr()
     assert check([str(tmp_path)]) == 1
     assert "event 1: the seed differs here" in capsys.readouterr().out
+    named = [str(tmp_path / f"session.{number}.jsonl") for number in (1, 2)]
+    assert check(named) == 1
+    out = capsys.readouterr().out
+    assert "event 1: the seed differs here" in out
+    assert out.index(named[0]) < out.index(named[1])
+
+
+def test_a_folder_that_cannot_be_listed(
+    write: Write,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """DESIGN 8: what nobody could look into is not called sound."""
+    write("a/session.jsonl")
+    write("b/session.jsonl")
+    listed = os.scandir
+
+    def scandir(path: str) -> Any:
+        if os.path.basename(path) == "b":
+            raise PermissionError(13, "Permission denied", path)
+        return listed(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    assert check([str(tmp_path)]) == 1
+    out = capsys.readouterr().out
+    assert f"{tmp_path / 'b'} cannot be listed: permission denied" in out
+    assert out.endswith("2 logs, 2 events: 1 not sound\n")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes here")
+def test_a_pipe_in_a_folder(write: Write, tmp_path: Path) -> None:
+    """DESIGN 9: a pipe among the logs of a folder is none of them, and nobody waits for it."""
+    write()
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    assert check([str(tmp_path)]) == 0
 
 
 def test_forms(kit: SimpleNamespace, capsys: pytest.CaptureFixture[str]) -> None:
