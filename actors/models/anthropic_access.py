@@ -11,7 +11,7 @@ from ...messages.errors import ConfigurationError
 from ...messages.plain import quoted
 from .client_pool import ClientPool
 from .credential import MARK, Credential, credential_of
-from .endpoint import Endpoint, endpoint_of
+from .endpoint import Endpoint, endpoint_of, refuse_key
 from .redaction import redact
 
 KEY_VARIABLE = "ANTHROPIC_API_KEY"
@@ -98,7 +98,7 @@ def borrowed_access(sdk: Any, client: Any, subject: str) -> Access:
     adapted = _ready(sdk, adapt(max_retries=0))
     found: list[object] = [getattr(client, name, None) for name in ("api_key", "auth_token")]
     try:
-        address = _server_of(str(client.base_url), subject)
+        address = endpoint_of(str(client.base_url), subject)
     except (ConfigurationError, AttributeError):
         address = None
     if address is not None:
@@ -118,6 +118,7 @@ def _server_of(base_url: object, subject: str) -> Endpoint | None:
     if given is None:
         return None
     server = endpoint_of(given, where)
+    refuse_key(server, where)
     return replace(server, url=server.url.removesuffix("/v1"))
 
 

@@ -7,10 +7,15 @@ in it are taken out and sent as the header that they stand for.
 from __future__ import annotations
 
 import base64
+import re
 from dataclasses import dataclass, field
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit, urlunsplit
 
 from ...messages.errors import ConfigurationError
+from ...messages.plain import quoted
+
+_KEY = re.compile(r"(?i)key|token|secret|passw|credential|signature|^sig$|^auth")
+"""Names in a query whose values are no settings: ``api-key``, ``access_token``, ``sig``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +64,10 @@ def endpoint_of(given: object, where: str) -> Endpoint:
             "http://127.0.0.1:8000/path",
             code="INVALID_BASE_URL",
         )
+    query = dict(parse_qsl(parts.query, keep_blank_values=True))
     host = parts.netloc.rpartition("@")[2]
     user, password = unquote(parts.username or ""), unquote(parts.password or "")
     token = base64.b64encode(f"{user}:{password}".encode()).decode() if user or password else ""
-    query = dict(parse_qsl(parts.query, keep_blank_values=True))
     # As it stands in the URL and as it is meant; a user alone may be a key.
     secrets = (parts.password or parts.username, password or user, token, *query.values())
     return Endpoint(
@@ -71,6 +76,21 @@ def endpoint_of(given: object, where: str) -> Endpoint:
         query,
         tuple(dict.fromkeys(secret for secret in secrets if secret)),
     )
+
+
+def refuse_key(server: Endpoint, where: str) -> None:
+    """Refuse a key in the query, which every library below would write into its log.
+
+    Raises:
+        ConfigurationError: ``INVALID_BASE_URL``, naming the key and not showing it.
+    """
+    named = next((name for name in server.query if _KEY.search(name)), None)
+    if named is not None:
+        raise ConfigurationError(
+            f"{where} holds {quoted(named)} in its query, which HTTP libraries log with every "
+            "request; pass it as api_key=, or as the user or password of the URL",
+            code="INVALID_BASE_URL",
+        )
 
 
 def _split(url: str) -> SplitResult | None:

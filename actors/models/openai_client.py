@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 from ...messages.errors import ConfigurationError
 from ...messages.lossless import type_name
 from .credential import Credential
-from .endpoint import Endpoint
+from .endpoint import Endpoint, endpoint_of
 from .extra import load_extra
-from .openai_server import server_of
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -67,7 +66,7 @@ def foreign_client(
     credential = Credential(key if isinstance(key, str) else "")
     return (
         _ready(sdk, known.with_options(max_retries=0)),
-        server_of(str(known.base_url)),
+        endpoint_of(str(known.base_url), "base_url of client="),
         credential,
     )
 

@@ -25,6 +25,7 @@ from ...messages.payload import ToolSchema
 from ...messages.request import ModelRequest
 from .openai_json import as_object, is_object, json_text
 from .openai_name import sent_id, sent_name
+from .openai_pairing import paired
 
 REASONING_FIELD = "reasoningField"
 """Key in a message's replay state: under which name the server streamed its reasoning."""
@@ -78,7 +79,7 @@ def _messages(request: ModelRequest, official: bool) -> list[dict[str, Any]]:
         sent.append({"role": "system", "content": request.system})
     for message in request.messages:
         sent.extend(_message(message, request.config.provider, official))
-    return sent
+    return paired(sent)
 
 
 def _message(message: Message, provider: str, official: bool) -> list[dict[str, Any]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from .endpoint import Endpoint, endpoint_of
+from .endpoint import Endpoint, endpoint_of, refuse_key
 
 OPENAI_URL = "https://api.openai.com/v1"
 URL_VARIABLE = "OPENAI_BASE_URL"
@@ -18,9 +18,11 @@ def server_of(base_url: object) -> Endpoint:
     Raises:
         ConfigurationError: ``INVALID_BASE_URL``, without showing it.
     """
-    if base_url is not None:
-        return endpoint_of(base_url, "base_url of OpenAIModel")
-    return endpoint_of(os.environ.get(URL_VARIABLE) or OPENAI_URL, URL_VARIABLE)
+    where = URL_VARIABLE if base_url is None else "base_url of OpenAIModel"
+    given = os.environ.get(URL_VARIABLE) or OPENAI_URL if base_url is None else base_url
+    server = endpoint_of(given, where)
+    refuse_key(server, where)
+    return server
 
 
 def is_official(server: Endpoint) -> bool:

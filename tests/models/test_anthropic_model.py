@@ -84,7 +84,7 @@ def test_wrong_arguments(settings: dict[str, Any]) -> None:
 def test_a_repr_shows_no_secret() -> None:
     """core 12.5: provider, model and address are shown, neither key, password nor query."""
     model = AnthropicModel(
-        "claude-x", api_key=KEY, base_url="https://user:hunter2pass@host:8/v1?token=abcdefgh"
+        "claude-x", api_key=KEY, base_url="https://user:hunter2pass@host:8/v1?tenant=abcdefgh"
     )
     shown = repr(model)
     assert shown == "AnthropicModel('claude-x', provider='anthropic', base_url='https://host:8')"

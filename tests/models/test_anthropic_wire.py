@@ -325,7 +325,7 @@ async def test_the_key_is_nowhere(
         say("fine"),
     ]
     async with AnthropicModel(
-        "claude-x", api_key=KEY, base_url=f"http://user:hunter2pass@{host}/v1?sig=querysecret"
+        "claude-x", api_key=KEY, base_url=f"http://user:hunter2pass@{host}/v1?tenant=querysecret"
     ) as hidden:
         for word in words:
             server.play(word)

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from broodline import ConfigurationError
+from broodline import AnthropicModel, ConfigurationError, OpenAIModel
 from broodline.actors.models.bounds import sound_ceiling, sound_timeout
-from broodline.actors.models.endpoint import endpoint_of
+from broodline.actors.models.endpoint import endpoint_of, refuse_key
 
 
 @pytest.mark.parametrize(
@@ -33,6 +33,29 @@ def test_what_is_hidden_is_still_sent() -> None:
     assert server.query == {"a": "secret", "b": ""}
     assert server.secrets == ("pa%20ss", "pa ss", "dXNAZXI6cGEgc3M=", "secret")
     assert "ss" not in repr(server)
+
+
+@pytest.mark.parametrize(
+    "name", ["key", "api-key", "apikey", "x_api_key", "access_token", "sig", "Secret", "auth"]
+)
+def test_a_key_in_the_query_is_refused(name: str) -> None:
+    """DESIGN 8: a key that every HTTP library would log with the URL is refused, unshown."""
+    with pytest.raises(ConfigurationError, match="api_key=") as told:
+        refuse_key(endpoint_of(f"https://h/v1?api-version=1&{name}=hunter2", "here"), "here")
+    assert told.value.code == "INVALID_BASE_URL"
+    assert "hunter2" not in str(told.value)
+    refuse_key(endpoint_of("https://h/v1?api-version=1", "here"), "here")
+
+
+@pytest.mark.parametrize("make", [OpenAIModel, AnthropicModel])
+def test_both_models_refuse_a_key_in_the_query(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """DESIGN 8: a key in the query of base_url, or of the environment's, makes no model."""
+    with pytest.raises(ConfigurationError, match="in its query"):
+        make("m", api_key="any", base_url="http://h/v1?token=hunter2")
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://h/v1?token=hunter2")
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://h/v1?token=hunter2")
+    with pytest.raises(ConfigurationError, match="in its query"):
+        make("m", api_key="any")
 
 
 def test_a_user_alone_may_be_a_key() -> None:

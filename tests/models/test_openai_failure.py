@@ -147,7 +147,7 @@ def test_no_key_is_told(text: str) -> None:
 
 def test_no_password_of_the_url_is_told() -> None:
     """DESIGN 8: user:password@ and the query of a base URL stay out of every text."""
-    url = "http://user:hunter2@server/v1?token=t0psecret"
+    url = "http://user:hunter2@server/v1?tenant=t0psecret"
     echo = "hunter2 dXNlcjpodW50ZXIy t0psecret"
     found = told(answered(403, {"error": {"message": echo}}), url)
     for secret in ("hunter2", "dXNlcjpodW50ZXIy", "t0psecret"):

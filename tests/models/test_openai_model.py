@@ -75,7 +75,7 @@ def test_what_is_no_url_is_refused(url: Any) -> None:
 
 def test_its_repr_shows_no_secret() -> None:
     """DESIGN 8: provider, model and URL are shown; key, user, password and query are not."""
-    model = OpenAIModel("gpt-x", api_key=KEY, base_url="https://user:pw1@server:8/v1/?key=abc#x")
+    model = OpenAIModel("gpt-x", api_key=KEY, base_url="https://user:pw1@server:8/v1/?tag=abc#x")
     assert repr(model) == (
         "OpenAIModel('gpt-x', provider='openai', base_url='https://server:8/v1')"
     )
