@@ -158,7 +158,7 @@ def test_an_installation_is_one_package_that_runs_anywhere(
     assert VERSION in run(empty / "bin" / "broodline", "--version", cwd=tmp_path)
     assert "demo" in run(empty / "bin" / "broodline", "--help", cwd=tmp_path)
     seen = run(python, "-c", EVERY_MODULE, "broodline.testing", cwd=tmp_path)
-    assert "broodline.actors.models.openai_model " in seen
+    assert "broodline.actors.models.openai.model " in seen
 
 
 def test_what_is_imported_is_what_is_declared() -> None:

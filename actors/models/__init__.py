@@ -6,7 +6,7 @@ loaded when one is made), and the models that answer without a provider:
 `ScriptedModel`, `RuleModel` and `RecordedModel`.
 """
 
-from .anthropic_model import AnthropicModel
+from .anthropic.model import AnthropicModel
 from .assembler import Assembler
 from .conversation import CallResult, Conversation
 from .entry import Entry, blocks, call, calls, chunks, fail, hang, max_tokens, text
@@ -14,7 +14,7 @@ from .failure import error_of, failure_of, finish_of
 from .grammar import StreamGrammar
 from .local import LocalModel
 from .naming import model_named
-from .openai_model import OpenAIModel
+from .openai.model import OpenAIModel
 from .protocol import ClosableModel, Model
 from .recorded import RecordedModel
 from .registry import ModelRegistry

@@ -11,13 +11,13 @@ from .protocol import Model
 
 
 def _openai(name: str, settings: dict[str, Any]) -> Model:
-    from .openai_model import OpenAIModel
+    from .openai.model import OpenAIModel
 
     return OpenAIModel(name, **settings)
 
 
 def _anthropic(name: str, settings: dict[str, Any]) -> Model:
-    from .anthropic_model import AnthropicModel
+    from .anthropic.model import AnthropicModel
 
     return AnthropicModel(name, **settings)
 

@@ -10,10 +10,10 @@ from .actors.agent import Agent
 from .actors.cancellation import CancellationToken
 from .actors.handle import AgentHandle
 from .actors.memory_store import MemoryStore
-from .actors.models.anthropic_model import AnthropicModel
+from .actors.models.anthropic.model import AnthropicModel
 from .actors.models.conversation import Conversation
 from .actors.models.naming import model_named
-from .actors.models.openai_model import OpenAIModel
+from .actors.models.openai.model import OpenAIModel
 from .actors.models.recorded import RecordedModel
 from .actors.models.retry import RetryPolicy
 from .actors.models.rule import RuleModel

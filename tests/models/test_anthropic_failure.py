@@ -10,7 +10,7 @@ import anthropic
 import httpx2
 import pytest
 
-from broodline.actors.models.anthropic_failure import error_of_sdk, told
+from broodline.actors.models.anthropic.failure import error_of_sdk, told
 from broodline.messages.errors import ModelError
 
 REQUEST = httpx2.Request("POST", "http://localhost/v1/messages")

@@ -10,7 +10,7 @@ from typing import Any
 import anthropic
 import pytest
 
-from broodline.actors.models.anthropic_model import AnthropicModel
+from broodline.actors.models.anthropic.model import AnthropicModel
 from broodline.messages.errors import ConfigurationError
 
 KEY = "sk-ant-very-secret-key"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broodline.actors.models.anthropic_request import body_of, names_of
+from broodline.actors.models.anthropic.request import body_of, names_of
 from broodline.messages.content import (
     Block,
     OpaqueBlock,

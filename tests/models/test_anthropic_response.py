@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from broodline.actors.models import anthropic_response
-from broodline.actors.models.anthropic_access import own_access
-from broodline.actors.models.anthropic_response import AnthropicResponse
+from broodline.actors.models.anthropic import response as anthropic_response
+from broodline.actors.models.anthropic.access import own_access
+from broodline.actors.models.anthropic.response import AnthropicResponse
 
 
 class Slow:

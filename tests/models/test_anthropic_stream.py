@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from broodline.actors.models import Assembler, StreamGrammar
-from broodline.actors.models.anthropic_stream import AnthropicStream
+from broodline.actors.models.anthropic.stream import AnthropicStream
 from broodline.messages.chunk import (
     BlockEnd,
     BlockStart,

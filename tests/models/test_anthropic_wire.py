@@ -13,8 +13,9 @@ import anthropic
 import pytest
 
 from broodline import Runtime, SubagentTool, tool
-from broodline.actors.models import Assembler, RetryPolicy, StreamGrammar, anthropic_response
-from broodline.actors.models.anthropic_model import AnthropicModel
+from broodline.actors.models import Assembler, RetryPolicy, StreamGrammar
+from broodline.actors.models.anthropic import response as anthropic_response
+from broodline.actors.models.anthropic.model import AnthropicModel
 from broodline.actors.models.redaction import render_chain
 from broodline.messages.chunk import BlockEnd, BlockStart, Chunk, Finish, TextDelta, Usage
 from broodline.messages.content import Reasoning, Text, ToolCall, ToolResult, text_of

@@ -10,8 +10,8 @@ import openai
 import pytest
 
 from broodline.actors.models.credential import Credential
-from broodline.actors.models.openai_failure import OpenAIFailures
-from broodline.actors.models.openai_server import server_of
+from broodline.actors.models.openai.failure import OpenAIFailures
+from broodline.actors.models.openai.server import server_of
 from broodline.messages.errors import ModelError
 
 KEY = "sk-live-0123456789"

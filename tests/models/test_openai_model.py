@@ -8,8 +8,8 @@ from typing import Any
 import openai
 import pytest
 
-from broodline.actors.models.openai_model import OpenAIModel
-from broodline.actors.models.openai_server import is_official, server_of
+from broodline.actors.models.openai.model import OpenAIModel
+from broodline.actors.models.openai.server import is_official, server_of
 from broodline.messages.errors import ConfigurationError
 
 KEY = "sk-live-0123456789"

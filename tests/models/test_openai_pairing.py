@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broodline.actors.models.openai_pairing import paired
+from broodline.actors.models.openai.pairing import paired
 
 
 def asked(*ids: str) -> dict[str, Any]:

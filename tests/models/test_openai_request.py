@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broodline.actors.models.openai_name import own_names, sent_name
-from broodline.actors.models.openai_request import request_body
+from broodline.actors.models.openai.name import own_names, sent_name
+from broodline.actors.models.openai.request import request_body
 from broodline.messages.content import Block, OpaqueBlock, Reasoning, Text, ToolCall, ToolResult
 from broodline.messages.errors import ModelError
 from broodline.messages.lossless import FrozenDict

@@ -10,7 +10,7 @@ import pytest
 
 from broodline import Runtime, SubagentTool, tool
 from broodline.actors.models import RetryPolicy
-from broodline.actors.models.openai_model import OpenAIModel
+from broodline.actors.models.openai.model import OpenAIModel
 from broodline.messages.content import Text, ToolResult, text_of
 from broodline.testing.wire import (
     WireRequest,

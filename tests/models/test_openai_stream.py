@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from broodline.actors.models import Assembler, StreamGrammar
-from broodline.actors.models.openai_stream import ChatStream
+from broodline.actors.models.openai.stream import ChatStream
 from broodline.messages.chunk import BlockEnd, Chunk, Finish, ToolCallDelta, Usage
 from broodline.messages.content import Block, Reasoning, Text, ToolCall
 from broodline.messages.errors import ModelError

@@ -14,7 +14,7 @@ import openai
 import pytest
 
 from broodline.actors.models import Assembler, StreamGrammar
-from broodline.actors.models.openai_model import OpenAIModel
+from broodline.actors.models.openai.model import OpenAIModel
 from broodline.messages.chunk import Chunk, Finish, TextDelta, Usage
 from broodline.messages.content import Reasoning, Text, ToolCall
 from broodline.messages.errors import ModelError

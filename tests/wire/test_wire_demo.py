@@ -173,9 +173,9 @@ async def test_a_whole_run(tmp_path: Path, name: str) -> None:
 
 def model_of(name: str, server: WireServer) -> Any:
     if name == "openai":
-        from broodline.actors.models.openai_model import OpenAIModel
+        from broodline.actors.models.openai.model import OpenAIModel
 
         return OpenAIModel("demo", api_key="k", base_url=server.openai_url)
-    from broodline.actors.models.anthropic_model import AnthropicModel
+    from broodline.actors.models.anthropic.model import AnthropicModel
 
     return AnthropicModel("demo", api_key="k", base_url=server.anthropic_url)

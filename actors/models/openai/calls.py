@@ -7,9 +7,9 @@ whole calls in one piece. What can be told apart is told apart.
 
 from __future__ import annotations
 
-from ...messages.plain import quoted
-from .failure import malformed
-from .openai_json import as_object, is_object, json_text, mended
+from ....messages.plain import quoted
+from ..failure import malformed
+from .value import as_object, is_object, json_text, mended
 
 
 class CallSlot:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import cast
 
-from ...messages.chunk import Usage
-from ...messages.lossless import SAFE_INTEGER
+from ....messages.chunk import Usage
+from ....messages.lossless import SAFE_INTEGER
 
 _COUNTS = (
     "input_tokens",

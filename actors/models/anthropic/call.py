@@ -12,7 +12,7 @@ import math
 import re
 from typing import Any, NoReturn, cast
 
-from ...messages.lossless import is_text
+from ....messages.lossless import is_text
 
 RAW_ARGUMENTS = "raw_arguments"
 """The only key of the `input` of a call whose arguments are no JSON object."""

@@ -10,17 +10,17 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self
 
-from ...messages.chunk import Chunk, Finish
-from ...messages.errors import ConfigurationError, ModelError
-from ...messages.plain import name_text
-from ...messages.request import ModelRequest
-from .anthropic_access import borrowed_access, own_access
-from .anthropic_failure import error_of_sdk
-from .anthropic_request import MAX_TOKENS, body_of, names_of
-from .anthropic_response import AnthropicResponse
-from .anthropic_stream import AnthropicStream
-from .bounds import sound_ceiling, sound_timeout
-from .extra import load_extra
+from ....messages.chunk import Chunk, Finish
+from ....messages.errors import ConfigurationError, ModelError
+from ....messages.plain import name_text
+from ....messages.request import ModelRequest
+from ..bounds import sound_ceiling, sound_timeout
+from ..extra import load_extra
+from .access import borrowed_access, own_access
+from .failure import error_of_sdk
+from .request import MAX_TOKENS, body_of, names_of
+from .response import AnthropicResponse
+from .stream import AnthropicStream
 
 _SUBJECT = "AnthropicModel"
 _IN_EXTRA_BODY = ("temperature", "thinking", "output_config")

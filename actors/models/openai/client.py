@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ...messages.errors import ConfigurationError
-from ...messages.lossless import type_name
-from .credential import Credential
-from .endpoint import Endpoint, endpoint_of
-from .extra import load_extra
+from ....messages.errors import ConfigurationError
+from ....messages.lossless import type_name
+from ..credential import Credential
+from ..endpoint import Endpoint, endpoint_of
+from ..extra import load_extra
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...messages.payload import ToolSchema
-from ...messages.request import ModelRequest
-from .anthropic_call import sent_name
-from .anthropic_history import THINKING, turns_of
+from ....messages.payload import ToolSchema
+from ....messages.request import ModelRequest
+from .call import sent_name
+from .history import THINKING, turns_of
 
 MAX_TOKENS = 8192
 """Ceiling of one response where nobody sets one; the API demands a number."""

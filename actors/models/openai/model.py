@@ -11,19 +11,19 @@ from contextlib import aclosing
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from ...messages.chunk import Chunk
-from ...messages.plain import name_text
-from ...messages.request import ModelRequest
-from .bounds import sound_ceiling, sound_timeout
-from .client_pool import ClientPool
-from .credential import credential_of
-from .openai_client import foreign_client, loaded_sdk, own_client
-from .openai_failure import OpenAIFailures
-from .openai_frames import Closing, Frames, closed
-from .openai_name import own_names
-from .openai_request import request_body
-from .openai_server import is_official, server_of
-from .openai_stream import ChatStream
+from ....messages.chunk import Chunk
+from ....messages.plain import name_text
+from ....messages.request import ModelRequest
+from ..bounds import sound_ceiling, sound_timeout
+from ..client_pool import ClientPool
+from ..credential import credential_of
+from .client import foreign_client, loaded_sdk, own_client
+from .failure import OpenAIFailures
+from .frames import Closing, Frames, closed
+from .name import own_names
+from .request import request_body
+from .server import is_official, server_of
+from .stream import ChatStream
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI

@@ -9,8 +9,8 @@ from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from .failure import malformed
-from .redaction import error_text
+from ..failure import malformed
+from ..redaction import error_text
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI, AsyncStream

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from .endpoint import Endpoint, endpoint_of, refuse_key
+from ..endpoint import Endpoint, endpoint_of, refuse_key
 
 OPENAI_URL = "https://api.openai.com/v1"
 URL_VARIABLE = "OPENAI_BASE_URL"

@@ -10,14 +10,14 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from ...messages.errors import ModelError
-from .credential import MARK, Credential
-from .endpoint import Endpoint
-from .failure import MALFORMED_RESPONSE, UNKNOWN
-from .openai_json import as_list, as_object
-from .openai_server import hint_of
-from .redaction import error_text, render_chain
-from .wire_failure import ELSEWHERE, code_of, lost, retry_after_of
+from ....messages.errors import ModelError
+from ..credential import MARK, Credential
+from ..endpoint import Endpoint
+from ..failure import MALFORMED_RESPONSE, UNKNOWN
+from ..redaction import error_text, render_chain
+from ..wire_failure import ELSEWHERE, code_of, lost, retry_after_of
+from .server import hint_of
+from .value import as_list, as_object
 
 _TELLING = 4  # shorter parts of a URL are no secret worth garbling every text for
 _SAID = 600  # characters of a server's text that are kept

@@ -7,12 +7,12 @@ import os
 from dataclasses import dataclass, replace
 from typing import Any, Never
 
-from ...messages.errors import ConfigurationError
-from ...messages.plain import quoted
-from .client_pool import ClientPool
-from .credential import MARK, Credential, credential_of
-from .endpoint import Endpoint, endpoint_of, refuse_key
-from .redaction import redact
+from ....messages.errors import ConfigurationError
+from ....messages.plain import quoted
+from ..client_pool import ClientPool
+from ..credential import MARK, Credential, credential_of
+from ..endpoint import Endpoint, endpoint_of, refuse_key
+from ..redaction import redact
 
 KEY_VARIABLE = "ANTHROPIC_API_KEY"
 URL_VARIABLE = "ANTHROPIC_BASE_URL"

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, cast
 
-from ...messages.lossless import is_text
+from ....messages.lossless import is_text
 
 
 def as_object(value: object) -> Mapping[str, Any] | None:

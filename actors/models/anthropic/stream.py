@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
-from ...messages.chunk import BlockEnd, Chunk, Finish, FinishKind, ModelFailure, UsageChunk
-from .anthropic_block import Facts, StreamedBlock, name_at, object_of
-from .anthropic_failure import told
-from .anthropic_history import REPLAY_FORMAT
-from .anthropic_usage import UsageCount
-from .cargo import check_index
-from .failure import malformed
+from ....messages.chunk import BlockEnd, Chunk, Finish, FinishKind, ModelFailure, UsageChunk
+from ..cargo import check_index
+from ..failure import malformed
+from .block import Facts, StreamedBlock, name_at, object_of
+from .failure import told
+from .history import REPLAY_FORMAT
+from .usage import UsageCount
 
 _CEILINGS = ("max_tokens", "model_context_window_exceeded")
 

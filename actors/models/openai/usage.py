@@ -5,9 +5,9 @@ Source: spec core 12.3; the field names are OpenAI's, and DeepSeek's for its cac
 
 from __future__ import annotations
 
-from ...messages.chunk import Usage
-from ...messages.lossless import SAFE_INTEGER
-from .openai_json import as_object
+from ....messages.chunk import Usage
+from ....messages.lossless import SAFE_INTEGER
+from .value import as_object
 
 
 def usage_of(given: object) -> Usage | None:

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
-from ...messages.errors import ModelError
-from .redaction import error_text, render_chain
-from .wire_failure import ELSEWHERE, code_of, lost, retry_after_of
+from ....messages.errors import ModelError
+from ..redaction import error_text, render_chain
+from ..wire_failure import ELSEWHERE, code_of, lost, retry_after_of
 
 _NEXT: Mapping[str, str] = {
     "AUTH": "check the key (ANTHROPIC_API_KEY, or api_key=) and what it may use",

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
-from ...messages.chunk import (
+from ....messages.chunk import (
     BlockEnd,
     BlockStart,
     Chunk,
@@ -22,15 +22,15 @@ from ...messages.chunk import (
     Usage,
     UsageChunk,
 )
-from ...messages.content import Reasoning, Text, ToolCall
-from ...messages.errors import ModelError
-from ...messages.plain import quoted
-from .failure import malformed
-from .openai_calls import CallPiece, CallSlot, CallTable
-from .openai_failure import failure_in_frame
-from .openai_json import as_list, as_object, is_object, mended
-from .openai_request import REASONING_FIELD, REASONING_FIELDS
-from .openai_usage import usage_of
+from ....messages.content import Reasoning, Text, ToolCall
+from ....messages.errors import ModelError
+from ....messages.plain import quoted
+from ..failure import malformed
+from .calls import CallPiece, CallSlot, CallTable
+from .failure import failure_in_frame
+from .request import REASONING_FIELD, REASONING_FIELDS
+from .usage import usage_of
+from .value import as_list, as_object, is_object, mended
 
 _CUT_OFF = frozenset({"length", "max_tokens", "model_length"})
 _REFUSED = frozenset({"content_filter", "refusal", "safety"})

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...messages.content import (
+from ....messages.content import (
     WIRE_KEYS,
     Block,
     OpaqueBlock,
@@ -18,14 +18,14 @@ from ...messages.content import (
     ToolResult,
     text_of,
 )
-from ...messages.errors import ModelError
-from ...messages.message import AssistantMessage, Message, ToolMessage, UserMessage
-from ...messages.passage import decode_block, encode_block
-from ...messages.payload import ToolSchema
-from ...messages.request import ModelRequest
-from .openai_json import as_object, is_object, json_text
-from .openai_name import sent_id, sent_name
-from .openai_pairing import paired
+from ....messages.errors import ModelError
+from ....messages.message import AssistantMessage, Message, ToolMessage, UserMessage
+from ....messages.passage import decode_block, encode_block
+from ....messages.payload import ToolSchema
+from ....messages.request import ModelRequest
+from .name import sent_id, sent_name
+from .pairing import paired
+from .value import as_object, is_object, json_text
 
 REASONING_FIELD = "reasoningField"
 """Key in a message's replay state: under which name the server streamed its reasoning."""

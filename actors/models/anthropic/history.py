@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, cast
 
-from ...messages.content import OpaqueBlock, Reasoning, Text, ToolCall, ToolResult
-from ...messages.errors import ModelError
-from ...messages.message import AssistantMessage, Message
-from .anthropic_call import fresh_id, input_of, sent_name
+from ....messages.content import OpaqueBlock, Reasoning, Text, ToolCall, ToolResult
+from ....messages.errors import ModelError
+from ....messages.message import AssistantMessage, Message
+from .call import fresh_id, input_of, sent_name
 
 REPLAY_FORMAT = "anthropic"
 THINKING = frozenset({"thinking", "redacted_thinking"})

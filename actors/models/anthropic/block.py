@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, TypeAlias, cast
 
-from ...messages.chunk import (
+from ....messages.chunk import (
     BlockEnd,
     BlockStart,
     BlockType,
@@ -18,10 +18,10 @@ from ...messages.chunk import (
     TextDelta,
     ToolCallDelta,
 )
-from ...messages.content import OpaqueBlock, Reasoning, Text, ToolCall, opaque_fault
-from ...messages.errors import ConfigurationError
-from .cargo import check_text
-from .failure import malformed
+from ....messages.content import OpaqueBlock, Reasoning, Text, ToolCall, opaque_fault
+from ....messages.errors import ConfigurationError
+from ..cargo import check_text
+from ..failure import malformed
 
 Facts: TypeAlias = Mapping[str, Any]
 """A JSON object of the stream, not checked yet."""
