@@ -12,6 +12,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
+from ..messages.chunk import Usage
 from ..messages.content import ContentLike, text_of
 from ..messages.errors import ConfigurationError
 from ..messages.lossless import type_name
@@ -29,7 +30,7 @@ from .actor import EventLoopActor
 from .announcement import announce_change, announce_status
 from .cancellation import CancellationToken
 from .driver import DriverSteps, drive
-from .fold import select_output
+from .fold import select_output, usage_of
 from .inbox import Inbox
 from .postbox import AgentMailbox
 from .refusal import check_open, check_thread, refuse_own_turn
@@ -166,6 +167,15 @@ class Agent(EventLoopActor):
     def answer(self) -> str:
         """Text of the last message with content, else what was streamed so far. Any thread."""
         return text_of(select_output(self.session.log))
+
+    @property
+    def usage(self) -> Usage | None:
+        """Tokens of all its requests so far, failed ones too; None for no report. Any thread.
+
+        Goes through the log; what came in by a fork is not the agent's own.
+        """
+        session = self.session
+        return usage_of(session.log[session.header.seed_length or 0 :])
 
     def followup(
         self, content: ContentLike, *, source: Any = None, id: MessageId | None = None

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from ..messages.chunk import TextDelta
+from ..messages.chunk import TextDelta, Usage, UsageChunk
 from ..messages.content import Block, Text
 from ..messages.errors import SessionCorruptError
 from ..messages.event import Event
@@ -169,3 +169,14 @@ def replay_inbox(
             )
         items[data.start : end] = data.inserted
     return lists["next-turn"], lists["next-step"]
+
+
+def usage_of(events: Iterable[Event]) -> Usage | None:
+    """The tokens that models reported in `events`, of failed requests too; None for no report."""
+    total: Usage | None = None
+    for event in events:
+        data = event.data
+        if type(data) is ChunkReceived and type(data.chunk) is UsageChunk:
+            usage = data.chunk.usage
+            total = usage if total is None else total + usage
+    return total

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ..messages.chunk import Usage
 from ..messages.content import ContentLike
 from ..messages.errors import ConfigurationError, DeadlockError
 from ..messages.lossless import type_name
@@ -47,6 +48,14 @@ class AgentHandle:
     def answer(self) -> str:
         """Text of the last message with content that the agent gave; empty before."""
         return self.agent.answer
+
+    @property
+    def usage(self) -> Usage | None:
+        """Tokens of all its requests so far, failed ones too; None when none were reported.
+
+        Of this agent alone: what its children used is in their own logs.
+        """
+        return self.agent.usage
 
     @property
     def last_end(self) -> TurnEndReason | None:

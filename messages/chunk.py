@@ -16,13 +16,41 @@ BlockType: TypeAlias = Literal["text", "reasoning", "tool-call"]
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of one model response; the counts are disjoint."""
+    """Tokens of one model response, or of several added up; the counts are disjoint.
+
+    Attributes:
+        input_tokens: Read, but neither from a cache nor into one.
+        output_tokens: Written, without `reasoning_tokens`.
+        cache_read_tokens: Read from a cache; None where it was not told.
+        cache_write_tokens: Read and put into a cache; None where it was not told.
+        reasoning_tokens: Thought; None where it was not told apart.
+    """
 
     input_tokens: int = 0
     output_tokens: int = 0
     cache_read_tokens: int | None = None
     cache_write_tokens: int | None = None
     reasoning_tokens: int | None = None
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        told = (self.cache_read_tokens, self.cache_write_tokens, self.reasoning_tokens)
+        return self.input_tokens + self.output_tokens + sum(count or 0 for count in told)
+
+    def __add__(self, other: Usage) -> Usage:
+        """Both together; a count that neither told stays None."""
+        return Usage(
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            _sum(self.cache_read_tokens, other.cache_read_tokens),
+            _sum(self.cache_write_tokens, other.cache_write_tokens),
+            _sum(self.reasoning_tokens, other.reasoning_tokens),
+        )
+
+
+def _sum(one: int | None, other: int | None) -> int | None:
+    return one if other is None else (one or 0) + other
 
 
 @dataclass(frozen=True, slots=True)

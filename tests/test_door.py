@@ -71,6 +71,7 @@ PROMISED = [
     "Tree",
     "TurnEndReason",
     "UnsupportedSchemaError",
+    "Usage",
     "UserMessage",
     "check_log",
     "model_named",

@@ -26,6 +26,7 @@ from .actors.registration import Registration
 from .actors.reply import Reply
 from .actors.tools.decorator import tool
 from .actors.tools.tool import Tool, ToolContext
+from .messages.chunk import Usage
 from .messages.content import Reasoning, Text, ToolCall
 from .messages.errors import (
     ActorDeadError,
@@ -126,6 +127,7 @@ __all__ = [
     "Tree",
     "TurnEndReason",
     "UnsupportedSchemaError",
+    "Usage",
     "UserMessage",
     "__version__",
     "check_log",

@@ -10,6 +10,7 @@ import pytest
 
 from broodline.actors.fold import completed_turn_prefix
 from broodline.actors.models import ScriptedModel, text
+from broodline.messages.chunk import Usage
 from broodline.messages.errors import ConfigurationError, SessionCorruptError
 from broodline.providers.contract import InProcessSpec, SubagentRequest
 
@@ -55,6 +56,18 @@ async def test_seeded_child(open_runtime: Any, stub: Any, types_of: Any) -> None
     starts = [event.data.turn for event in events if event.type == "turn/start"]
     assert starts == [1, 2]
     assert model.requests[1].messages[0].content == model.requests[0].messages[0].content
+    await run.dispose()
+
+
+async def test_usage_of_a_seeded_child(open_runtime: Any, stub: Any) -> None:
+    """core 1.6: what a child's seed holds was used by its parent, not by the child."""
+    script = [text("before", usage=Usage(10, 1)), text("after", usage=Usage(3, 2))]
+    runtime = await open_runtime(ScriptedModel(shared=script))
+    root, seed = await learned(runtime)
+    runtime.subagents.register(stub(InProcessSpec(seed)))
+    run = await runtime.subagents.start("stub", SubagentRequest("p", root))
+    await run.result
+    assert (root.usage, run.local_agent.usage) == (Usage(10, 1), Usage(3, 2))
     await run.dispose()
 
 
