@@ -231,6 +231,9 @@ def fenced(tmp_path: Path) -> Path:
     (inside / "out").symlink_to(tmp_path / "secret")
     (inside / "key.py").symlink_to(tmp_path / "secret" / "key.py")
     (inside / "near").symlink_to("sub")
+    (inside / "settings").symlink_to(".env")
+    (inside / "__pycache__").mkdir()
+    (inside / "__pycache__" / "a.py").write_text("hidden\n")
     return inside
 
 
@@ -270,20 +273,42 @@ def test_no_folder_outside_is_listed(fenced: Path) -> None:
     assert ground.list_page("near", False, "", lambda: None)["files"] == ["a.txt"]
 
 
-@pytest.mark.parametrize("file", [".env", ".git/config", "sub/../.env", "sub/.env"])
-async def test_hidden_files_are_not_shown(fenced: Path, file: str) -> None:
-    """run: what the list tool passes over is not shown to a model either."""
-    said = await answer_of(fenced, "show", {"folder": "", "file": file})
-    assert "Error" in said
-    assert "hidden\n" not in said
+HIDDEN = [
+    ("", ".env"),
+    ("./", "./.env"),
+    ("", "\\x2eenv"),
+    ("\\x2egit", "config"),
+    ("", ".git/config"),
+    ("", "settings"),
+    ("__pycache__", "a.py"),
+    ("", "\\x5f_pycache__/a.py"),
+]
+
+
+@pytest.mark.parametrize(("folder", "file"), HIDDEN)
+async def test_hidden_files_are_not_shown(fenced: Path, folder: str, file: str) -> None:
+    """run: what the list tool passes over no tool reads, however it is written or linked."""
+    ground = Ground(str(fenced))
+    for tool in (ground.count, ground.find, ground.read):
+        with pytest.raises(ToolError, match="is hidden") as refused:
+            tool(folder, [file], lambda: None)
+        assert refused.value.code == "HIDDEN"
+    said = await answer_of(fenced, "show", {"folder": folder, "file": file})
+    assert "is hidden" in said
+    if folder not in ("", "./"):
+        with pytest.raises(ToolError, match="is hidden"):
+            ground.list_page(folder, False, "", lambda: None)
 
 
 async def test_a_file_is_shown_to_the_model(fenced: Path) -> None:
     """run: the show tool gives a model the text of a file."""
-    said = await answer_of(fenced, "show", {"folder": "sub", "file": "a.txt"})
-    assert said == '{"text":"plain","next":0}'
-    for wrong in ({"folder": "sub", "file": "no"}, {"folder": "", "file": "sub/a.txt", "first": 0}):
-        assert "Error" in await answer_of(fenced, "show", wrong)
+    for folder, file in (("sub", "a.txt"), (".", "sub/a.txt"), ("./sub/", "./a.txt")):
+        said = await answer_of(fenced, "show", {"folder": folder, "file": file})
+        assert said == '{"text":"plain","next":0}'
+    said = await answer_of(fenced, "show", {"folder": "sub", "file": "no"})
+    assert "there is no such file" in said
+    wrong = {"folder": "", "file": "sub/a.txt", "first": 0}
+    assert "Error" in await answer_of(fenced, "show", wrong)
 
 
 async def answer_of(folder: Path, name: str, arguments: dict[str, Any]) -> str:

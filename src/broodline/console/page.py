@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..actors.tools.decorator import tool
 from ..actors.tools.tool import Tool, ToolContext
 from ..messages.errors import ToolError
-from ..survey.folder import PASSED_OVER
+from ..survey.folder import VANISHED
 from ..survey.ground import Ground
 from ..survey.passage import NotSurveyedError, chunks_of
 
@@ -18,8 +17,6 @@ LINES = 2000
 
 BYTES = 64 * 1024
 """Most bytes of one answer."""
-
-_HIDDEN = re.compile(rf"(?:^|/)(?:\.|{PASSED_OVER}(?:/|$))")
 
 
 def show_tool(ground: Ground) -> Tool:
@@ -34,14 +31,14 @@ def show_tool(ground: Ground) -> Tool:
             file: Name as the list tool gave it.
             first: The line to begin with; the "next" of an earlier answer goes on.
         """
-        if _HIDDEN.search(folder) or _HIDDEN.search(file):
-            raise ToolError(f"{file} is hidden; hidden files are not shown", code="HIDDEN")
         if first < 1:
             raise ToolError("lines are counted from 1", code="OUTSIDE")
         try:
             return passage(ground.path_of(folder, file), first, context.signal.raise_if_cancelled)
         except NotSurveyedError as error:
-            raise ToolError(f"{file} is not shown: {error}", code="NOT_SHOWN") from error
+            # A model may name what never was there.
+            why = "there is no such file" if str(error) == VANISHED else str(error)
+            raise ToolError(f"{file} is not shown: {why}", code="NOT_SHOWN") from error
 
     return show
 

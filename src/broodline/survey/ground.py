@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from ..messages.errors import ToolError
 from .facts import Largest, Noted, Place
-from .folder import EVERYTHING, Selection, read_page
+from .folder import EVERYTHING, PASSED_OVER, Selection, read_page
 from .name import actual, shown
 from .outline import NotParsedError, read_outline
 from .passage import NotSurveyedError, find_marks, measure
@@ -129,7 +129,8 @@ class Ground:
         """The real path of a file named as the tools name it.
 
         Raises:
-            ToolError: ``OUTSIDE`` if it is not below the top.
+            ToolError: ``OUTSIDE`` if it is not below the top, ``HIDDEN`` if it is, or lies
+                below, what no listing names.
         """
         path = os.path.join(self.root, _inside(folder), _inside(file))
         self._stay_inside(path, file)
@@ -141,12 +142,17 @@ class Ground:
             yield name, self.path_of(folder, name)
 
     def _stay_inside(self, path: str, named: str) -> None:
-        """Refuse what a link leads out of the folder, where links are not followed."""
+        """Refuse what a link leads out of the folder, or to what is hidden in it.
+
+        Where links are followed, they may.
+        """
         if self.selection.follow:
             return
         top = os.path.realpath(self.root)
-        if os.path.commonpath((top, os.path.realpath(path))) != top:
+        real = os.path.realpath(path)
+        if os.path.commonpath((top, real)) != top:
             raise _outside(named)
+        _refuse_hidden(os.path.relpath(real, top), named)
 
 
 def _inside(path: str) -> str:
@@ -154,7 +160,15 @@ def _inside(path: str) -> str:
     name = actual(path)
     if name.startswith("/") or ".." in name.split("/") or "\0" in name:
         raise _outside(path)
+    _refuse_hidden(name, path)
     return name
+
+
+def _refuse_hidden(name: str, named: str) -> None:
+    """Refuse what a listing passes over, by the real name: `shown` can write one in many ways."""
+    for part in name.split("/"):
+        if part == PASSED_OVER or (part.startswith(".") and part != "."):
+            raise ToolError(f"{named} is hidden; what is hidden is not read", code="HIDDEN")
 
 
 def _outside(path: str) -> ToolError:

@@ -55,7 +55,7 @@ def chunks_of(path: str, check: Callable[[], None]) -> Iterator[bytes]:
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
         try:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                raise NotSurveyedError("no longer a file")
+                raise NotSurveyedError("not a file")
             while chunk := os.read(descriptor, CHUNK):
                 if b"\0" in chunk:
                     raise NotSurveyedError(NOT_TEXT)
