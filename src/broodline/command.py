@@ -49,6 +49,10 @@ _BRACKETS = re.compile(r"\[(?:!.|[^!])[^]]*\]", re.DOTALL)
 def _folder(value: str | None) -> str | None:
     if value == "":
         raise typer.BadParameter("the path is empty")
+    try:
+        os.path.abspath(value or "/")
+    except OSError as error:
+        raise typer.BadParameter("the current folder is gone; go to another") from error
     return value
 
 

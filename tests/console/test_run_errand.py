@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -85,7 +86,38 @@ def test_too_many_steps_are_a_failure_with_advice(capsys: Any) -> None:
     """run: an agent that goes on and on is stopped at --max-steps, which the advice names."""
     again = call("list", folder="")
     assert carried_out(again, again, again, max_steps=2) == 1
-    assert "run: what to do: raise --max-steps\n" in capsys.readouterr().err
+    err = capsys.readouterr().err
+    assert "run: what to do: raise --max-steps\n" in err
+    assert "Runtime(" not in err
+
+
+def test_what_is_for_programs_is_not_told(capsys: Any) -> None:
+    """run: who runs a command reads no advice on what to write in Python, in no line."""
+    asked = "it sent nothing for 5 s; raise Runtime(request_timeout=...) if it may take longer"
+    keys = "check the key (X_KEY, or api_key=) and (Y_KEY or api_key=)"
+    part = call("subagent", description="part", prompt="part")
+    script = (fail("TIMEOUT", asked, retry_after=0.0), part, fail("AUTH", keys), "Done.")
+    assert carried_out(*script, retries=1) == 0
+    err = capsys.readouterr().err
+    assert "(TIMEOUT): it sent nothing for 5 s\n" in err
+    assert "failed: AUTH: check the key (X_KEY) and (Y_KEY)\n" in err
+
+
+def test_a_long_wait_is_told(capsys: Any) -> None:
+    """run: a provider that asks to wait for long is not waited for, and the time is told."""
+    assert carried_out(fail("RATE_LIMIT", "slow down", retry_after=3600.0)) == 1
+    err = capsys.readouterr().err
+    assert "run: what to do: try again in 3,600 s; the provider asks to wait that long\n" in err
+
+
+def test_an_answer_that_cannot_be_written(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    """run: a disk that is full stops the run, and is not called a reader that left."""
+    with open("/dev/full", "w") as full:
+        monkeypatch.setattr(sys, "stdout", full)
+        assert carried_out(hang("Words.")) == 1
+    err = capsys.readouterr().err
+    assert "interrupted: the answer cannot be written\n" in err
+    assert "run: the answer could not be written: no space left on device\n" in err
 
 
 def test_a_tool_that_refuses_is_told(capsys: Any) -> None:
@@ -115,7 +147,7 @@ def test_a_recording_that_cannot_be_written_is_told(tmp_path: Path, capsys: Any)
     assert carried_out("Done.", record=record) == 1
     out, err = capsys.readouterr()
     assert out == "Done.\n"
-    assert "run: the recording could not be written: vanished\n" in err
+    assert "run: the recording could not be written: no such file or directory\n" in err
 
 
 def test_a_key_in_an_error_is_not_told(capsys: Any) -> None:

@@ -60,6 +60,20 @@ def test_what_is_wrong_is_said_in_one_line(case: str) -> None:
     assert told in done.stderr
 
 
+def test_a_folder_that_is_gone_is_wrong_usage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """run: a command started in a folder that was removed says so; no output is blamed."""
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    ways = (("run", "Do it.", *MODEL), ("run", "Do it.", *MODEL, "--path", "/", "--record", "a"))
+    for words in (*ways, ("demo", ".")):
+        done = CliRunner().invoke(app, words)
+        assert (done.exit_code, done.stdout) == (2, "")
+        assert "the current folder is gone" in done.stderr
+
+
 def test_a_url_is_not_repeated() -> None:
     """run: a base URL that is refused may hold a password, so it is not shown."""
     done = run("Do it.", *MODEL, "--base-url", "user:hunter2@host")

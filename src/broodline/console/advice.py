@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from ..messages.chunk import ModelFailure
 from .order import Order
 
@@ -25,6 +27,9 @@ _BY_CODE = {
 
 NOT_FOUND = 404
 
+_FOR_PYTHON = re.compile(r"; raise Runtime\([^)]*\)[^;]*|,? or api_key=")
+"""What a failure advises those who write Python; the advice here takes its place."""
+
 
 def advice(failure: ModelFailure, order: Order) -> str | None:
     """What to do next, or None where nothing is known."""
@@ -33,6 +38,9 @@ def advice(failure: ModelFailure, order: Order) -> str | None:
         return f"check the key in {key}" if key else "check the key"
     if failure.status == NOT_FOUND:
         return "check the model's name and --base-url"
+    wait = (failure.provider_retry_after_ms or 0) / 1000
+    if wait >= 1:
+        return f"try again in {wait:,.0f} s; the provider asks to wait that long"
     return _BY_CODE.get(failure.code)
 
 
@@ -40,4 +48,9 @@ def problem_text(failure: ModelFailure) -> str:
     """The failure in one line: code, status, what was said, and the request's id."""
     status = f" {failure.status}" if failure.status is not None else ""
     request = f" (request {failure.request_id})" if failure.request_id else ""
-    return f"{failure.code}{status}: {failure.message}{request}"
+    return f"{failure.code}{status}: {said(failure)}{request}"
+
+
+def said(failure: ModelFailure) -> str:
+    """What was said of a failure, without what only a program could do about it."""
+    return _FOR_PYTHON.sub("", failure.message)

@@ -12,7 +12,7 @@ import typer
 from ..actors.models.naming import model_named
 from ..messages.errors import ConfigurationError
 from ..survey.errand import USAGE, ground_problem, tell
-from ..survey.folder import reason_of
+from ..survey.folder import system_words
 from ..survey.name import shown
 from .advice import KEYS
 from .errand import Errand
@@ -186,11 +186,17 @@ def _named(model: str | None) -> str:
 
 
 def _folder(path: str) -> str:
-    root = os.path.abspath(path)
-    problem, code = ("the path is empty", USAGE) if not path else ground_problem(root)
+    problem, code = ("the path is empty", USAGE) if not path else ground_problem(path)
     if problem is not None:
         _refuse(f"--path {shown(path)}: {problem}", code)
-    return root
+    return _absolute(path, "--path")
+
+
+def _absolute(path: str, option: str) -> str:
+    try:
+        return os.path.abspath(path)
+    except OSError:
+        _refuse(f"{option} {shown(path)}: the current folder is gone; go to another")
 
 
 def _url(given: str | None) -> str | None:
@@ -210,13 +216,14 @@ def _url(given: str | None) -> str | None:
 def _record(folder: str | None) -> Record | None:
     if folder is None:
         return None
+    path = _absolute(folder, "--record")
     try:
-        return Record(os.path.abspath(folder))
+        return Record(path)
     except FileExistsError as error:
         why = error.strerror or str(error)
         _refuse(f"--record {shown(folder)}: {why.lower()}; name another folder")
     except OSError as error:
-        _refuse(f"--record {shown(folder)}: {reason_of(error)}")
+        _refuse(f"--record {shown(folder)}: {system_words(error)}; name another folder")
 
 
 def _refuse(problem: str, code: int = USAGE) -> NoReturn:

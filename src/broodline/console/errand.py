@@ -24,7 +24,7 @@ from ..survey.errand import (
     one_stream,
     tell,
 )
-from ..survey.folder import reason_of
+from ..survey.folder import system_words
 from ..survey.name import shown
 from ..survey.paper import TREE_LINES, Sheet
 from ..survey.progress import Progress, drawn
@@ -155,7 +155,8 @@ class Errand:
         """A stream takes no more. Without a reader there is no use in going on."""
         if stream is _out():
             self._broken = error
-            self._stop("nobody reads the answer")
+            gone = isinstance(error, BrokenPipeError)
+            self._stop("nobody reads the answer" if gone else "the answer cannot be written")
 
     # What is told at the end.
 
@@ -189,7 +190,7 @@ class Errand:
         if isinstance(self._broken, BrokenPipeError):
             return READER_GONE
         if self._broken is not None:
-            tell(f"run: the answer could not be written: {reason_of(self._broken)}")
+            tell(f"run: the answer could not be written: {system_words(self._broken)}")
             return FAILED
         if outcome.status == "interrupted":
             return BY_SIGNAL + (self._signal or signal.SIGINT)

@@ -14,7 +14,7 @@ from ..actors.tools.tool import Tool
 from ..messages.errors import BroodlineError, SessionError
 from ..supervision.runtime import Runtime
 from ..supervision.tool import SubagentTool
-from ..survey.folder import reason_of
+from ..survey.folder import system_words
 from ..survey.ground import Ground
 from ..survey.survey import LONGEST_HOLD, Interruption, finished
 from ..survey.toolset import survey_tools
@@ -78,7 +78,7 @@ def _write(record: Record) -> None:
     try:
         record.write()
     except OSError as error:
-        raise SessionError(f"the recording could not be written: {reason_of(error)}") from error
+        raise SessionError(f"the recording could not be written: {system_words(error)}") from error
 
 
 async def _run(

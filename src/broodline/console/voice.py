@@ -7,6 +7,7 @@ from typing import Protocol
 from ..messages.payload import RetryPlanned, ToolCalled
 from ..survey.progress import Progress
 from ..survey.width import shortened
+from .advice import said
 from .board import Worker
 from .neutral import one_line
 from .speech import Speech
@@ -119,22 +120,21 @@ class Narrator:
 
     def refused(self, worker: Worker, name: str, text: str) -> None:
         """Tell of a call that failed."""
-        self._line(
-            f"{worker.label}: {one_line(name)} failed: {one_line(shortened(text, TEXT_KEPT))}"
-        )
+        why = one_line(shortened(text.removeprefix("Error: "), TEXT_KEPT))
+        self._line(f"{worker.label}: {one_line(shortened(name, ARGUMENTS_KEPT))} failed: {why}")
 
     def retrying(self, worker: Worker, retry: RetryPlanned) -> None:
         """Tell of a retry, and that what was shown of the answer does not count."""
         self._end_thought()
         if worker.parent is None and self._speech.take_back():
             self._progress.say(THROWN_AWAY)
-        why = one_line(shortened(retry.failure.message, TEXT_KEPT))
+        why = one_line(shortened(said(retry.failure), TEXT_KEPT))
         self._line(f"{worker.label}: {worker.waiting}: {why}")
 
     def _why(self, worker: Worker) -> str:
         if worker.failure is None:
             return ""
-        return f": {one_line(shortened(worker.failure.message, TEXT_KEPT))}"
+        return f": {one_line(shortened(said(worker.failure), TEXT_KEPT))}"
 
     def _line(self, line: str) -> None:
         if self._wordy:

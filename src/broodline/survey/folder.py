@@ -109,6 +109,11 @@ def reason_of(error: OSError) -> str:
     """Why the system refused a path, in lower case words."""
     if error.errno == errno.ENOENT:
         return VANISHED
+    return system_words(error)
+
+
+def system_words(error: OSError) -> str:
+    """What the system says of an error, in lower case words."""
     return (os.strerror(error.errno) if error.errno else str(error) or "unreadable").lower()
 
 
