@@ -9,7 +9,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+from broodline.command import app
 from broodline.testing.wire import WireServer
 
 KEY = "sk-test-0123456789-very-secret"
@@ -65,6 +67,15 @@ class Command:
                 process.kill()
                 raise
         return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+    def here(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run it in this process: much faster, where a process of its own says no more."""
+        words = ["run", *arguments, "--model", f"{self.wire}:demo", "--base-url", self.url]
+        without = {name: None for name in os.environ if name not in self.environment}
+        done = CliRunner().invoke(
+            app, words, env={**without, **self.environment}, catch_exceptions=False
+        )
+        return subprocess.CompletedProcess(words, done.exit_code, done.stdout, done.stderr)
 
 
 @pytest.fixture

@@ -77,7 +77,7 @@ def test_children_work_at_the_same_time(server: WireServer, command: Any, tmp_pa
 def test_what_a_model_is_offered(server: WireServer, one_command: Any, tmp_path: Path) -> None:
     """run: the root gets the tools, the task and our words; the last level cannot delegate."""
     server.rule = delegating(threading.Barrier(2))
-    done = one_command.run(TASK, "--path", str(tmp_path), "--depth", "1", "--max-tokens", "77")
+    done = one_command.here(TASK, "--path", str(tmp_path), "--depth", "1", "--max-tokens", "77")
     assert done.returncode == 0
     root, *children, _last = server.requests
     assert sorted(root.tools) == ["count", "find", "list", "read", "show", "subagent"]
@@ -96,7 +96,7 @@ def test_what_a_model_is_offered(server: WireServer, one_command: Any, tmp_path:
 def test_persona_of_the_user(server: WireServer, one_command: Any) -> None:
     """run: --system takes the place of our words as it is, braces too; --depth 0 delegates none."""
     server.play(say("Ahoy."))
-    done = one_command.run(TASK, "--system", "Talk like {{a}} pirate.", "--depth", "0")
+    done = one_command.here(TASK, "--system", "Talk like {{a}} pirate.", "--depth", "0")
     assert (done.returncode, done.stdout) == (0, "Ahoy.\n")
     assert server.requests[0].system == "Talk like {{a}} pirate."
     assert "subagent" not in server.requests[0].tools
@@ -135,7 +135,7 @@ def test_a_refused_request_is_made_again(server: WireServer, command: Any) -> No
 def test_an_answer_that_broke_off_is_disowned(server: WireServer, one_command: Any) -> None:
     """run: what was shown of a failed attempt ends its line and is called thrown away."""
     server.play(cut(after="text", of=say("Once ", "upon ", "a ", "time.")), say("Whole."))
-    done = one_command.run(TASK)
+    done = one_command.here(TASK)
     assert done.returncode == 0
     broken, whole = done.stdout.split("\n", 1)
     assert broken
@@ -149,7 +149,7 @@ def test_an_answer_that_broke_off_is_disowned(server: WireServer, one_command: A
 def test_quiet_still_disowns_what_stdout_shows(server: WireServer, one_command: Any) -> None:
     """run: --quiet says nothing of a run that goes well but what makes sense of stdout."""
     server.play(cut(after="text", of=say("Once ", "upon ")), say("Whole."))
-    done = one_command.run(TASK, "-q")
+    done = one_command.here(TASK, "-q")
     assert done.returncode == 0
     assert done.stderr == "run: this answer broke off and is thrown away; the model begins again\n"
 
@@ -182,7 +182,7 @@ def test_a_failure_says_what_to_do(server: WireServer, one_command: Any, kind: s
     """run: a model that fails for good gives code, status and advice, and the exit code 1."""
     word, code, advice = FAILURES[kind]
     server.play(word)
-    done = one_command.run(TASK, "--retries", "0")
+    done = one_command.here(TASK, "--retries", "0")
     assert done.returncode == 1
     _title, trouble, hint, summary = done.stderr.splitlines()
     assert trouble.startswith(f"run: {code}")
@@ -197,7 +197,7 @@ def test_the_ceiling_is_a_failure_with_the_text_so_far(
 ) -> None:
     """run: an answer cut by the token ceiling is shown, named, and ends with 1."""
     server.play(ceiling("As far as "))
-    done = one_command.run(TASK)
+    done = one_command.here(TASK)
     assert (done.returncode, done.stdout) == (1, "As far as \n")
     assert "run: what to do: raise --max-tokens\n" in done.stderr
 
@@ -213,7 +213,7 @@ def test_a_failed_child_is_no_failed_run(server: WireServer, one_command: Any) -
         return say("It failed.") if results else calls(delegate)
 
     server.rule = rule
-    done = one_command.run(TASK)
+    done = one_command.here(TASK)
     assert (done.returncode, done.stdout) == (0, "It failed.\n")
     assert "run: a part: failed: INVALID_REQUEST: " in done.stderr
 
@@ -221,7 +221,7 @@ def test_a_failed_child_is_no_failed_run(server: WireServer, one_command: Any) -
 def test_nobody_listening_is_told(server: WireServer, one_command: Any) -> None:
     """run: an address where nobody listens is a TRANSPORT failure with advice."""
     one_command.url = "http://127.0.0.1:1/v1"
-    done = one_command.run(TASK, "--retries", "0")
+    done = one_command.here(TASK, "--retries", "0")
     assert done.returncode == 1
     assert "run: TRANSPORT: " in done.stderr
     assert "check the network and --base-url" in done.stderr
@@ -230,7 +230,7 @@ def test_nobody_listening_is_told(server: WireServer, one_command: Any) -> None:
 def test_the_document(server: WireServer, one_command: Any, tmp_path: Path) -> None:
     """run: --json prints one document with answer, usage, and the tree of agents."""
     server.rule = delegating(threading.Barrier(2))
-    done = one_command.run(TASK, "--path", str(tmp_path), "--json", "-q")
+    done = one_command.here(TASK, "--path", str(tmp_path), "--json", "-q")
     assert (done.returncode, done.stderr) == (0, "")
     document = json.loads(done.stdout)
     assert document.pop("seconds") > 0
@@ -261,7 +261,7 @@ def test_the_document(server: WireServer, one_command: Any, tmp_path: Path) -> N
 def test_the_document_of_a_failure(server: WireServer, one_command: Any) -> None:
     """run: with --json a failure is in the document: code, message, status, request id."""
     server.play(status(401, headers={"x-request-id": "req-7", "request-id": "req-7"}))
-    done = one_command.run(TASK, "--json", "-q")
+    done = one_command.here(TASK, "--json", "-q")
     document = json.loads(done.stdout)
     assert (done.returncode, document["status"], document["stopReason"]) == (1, "failed", "error")
     error = document["error"]
@@ -278,7 +278,7 @@ def test_logs_of_all_sessions_are_kept(
     """run: --record writes sound logs of the root and its children, which can be played again."""
     server.rule = delegating(threading.Barrier(2))
     folder = tmp_path / "new" / "record"
-    done = one_command.run(TASK, "--path", str(tmp_path), "--record", str(folder))
+    done = one_command.here(TASK, "--path", str(tmp_path), "--record", str(folder))
     assert done.returncode == 0
     assert sorted(path.name for path in folder.iterdir()) == [
         "session.1.jsonl",
@@ -317,7 +317,7 @@ def test_reasoning_is_shown_where_it_is_asked_for(server: WireServer, one_comman
     """run: --show-reasoning tells on stderr what the root thinks; without it nothing does."""
     for number in range(2):
         server.play(say("Done.", reasoning=("First I ", "think.\nThen \x1b[2J", "speak.")))
-        done = one_command.run(TASK, *["--show-reasoning"][:number])
+        done = one_command.here(TASK, *["--show-reasoning"][:number])
         thoughts = [line for line in done.stderr.splitlines() if line.startswith("run: thinks: ")]
         assert done.stdout == "Done.\n"
         told = ["run: thinks: First I think.", "run: thinks: Then \\x1b[2Jspeak."]
