@@ -11,6 +11,8 @@ import ssl
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 
+from .redaction import error_text
+
 _KINDS: Mapping[str, str] = {
     **dict.fromkeys(
         ("invalid_api_key", "authentication_error", "permission_error", "permission_denied"),
@@ -75,9 +77,6 @@ _STATUSES: Mapping[int, str] = {
     504: "TIMEOUT",
     524: "TIMEOUT",
 }
-
-ELSEWHERE = "it sends to another address, which is not followed; give that one as base_url="
-"""What to do about a redirection."""
 
 _TOO_LONG = (
     "prompt is too long",
@@ -184,3 +183,16 @@ def lost(error: BaseException) -> str | None:
     if isinstance(error, TimeoutError):
         return "TIMEOUT"
     return "TRANSPORT" if isinstance(error, OSError | ssl.SSLError | EOFError) else None
+
+
+def root_text(error: BaseException) -> str:
+    """What the innermost cause of an error that has words says."""
+    said, link = error_text(error), error
+    for _ in range(8):
+        inner = link.__cause__ or link.__context__
+        if inner is None:
+            break
+        link = inner
+        if str(link).strip():
+            said = f"{type(link).__name__}: {error_text(link)}"
+    return said

@@ -222,7 +222,7 @@ async def test_each_failure(
     """core 12.5: each failure of the wire is a ModelError with its code, and no error behind it."""
     failure = await refused(model, server, word)
     assert (failure.code, failure.status) == (code, http)
-    assert failure.message.startswith("anthropic:claude-x: ")
+    assert failure.message.startswith("anthropic:claude-x at http://127.0.0.1:")
     assert failure.__cause__ is failure.__context__ is None
 
 

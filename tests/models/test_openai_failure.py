@@ -94,7 +94,9 @@ def test_a_missing_page_hints_at_the_base_url() -> None:
     hinted = told(answered(404, {}), "http://server:8000/api").message
     assert "http://server:8000/api does not end in /v1" in hinted
     for right in ("http://server/v1/", "https://api.openai.com/v1"):
-        assert told(answered(404, {}), right).message.endswith("check the model's name")
+        assert told(answered(404, {}), right).message.endswith(
+            "check the model's name and the base URL"
+        )
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from ..redaction import redact
 
 KEY_VARIABLE = "ANTHROPIC_API_KEY"
 URL_VARIABLE = "ANTHROPIC_BASE_URL"
+ANTHROPIC_URL = "https://api.anthropic.com"
 
 _CONNECT_TIMEOUT = 10.0  # seconds; a server that is there answers the first packet at once
 
@@ -26,12 +27,12 @@ class Access:
 
     Attributes:
         pool: One client a loop.
-        url: The server's, fit to be shown; None is Anthropic's own.
+        server: Whom they ask; its `url` is fit to be shown.
         secrets: Keys and passwords.
     """
 
     pool: ClientPool[Any]
-    url: str | None
+    server: Endpoint
     secrets: tuple[Credential, ...]
 
     def scrub(self, text: str) -> str:
@@ -78,7 +79,7 @@ def own_access(
     hidden = address.secrets if address is not None else ()
     return Access(
         ClientPool(make, _close),
-        address.url if address is not None else None,
+        address or Endpoint(ANTHROPIC_URL),
         (credential, *map(Credential, hidden)),
     )
 
@@ -104,8 +105,8 @@ def borrowed_access(sdk: Any, client: Any, subject: str) -> Access:
     if address is not None:
         found += address.secrets
     secrets = tuple(Credential(key) for key in found if isinstance(key, str) and key)
-    url = MARK if address is None else address.url
-    return Access(ClientPool(lambda: adapted, _leave), url, secrets)
+    server = Endpoint(MARK) if address is None else address
+    return Access(ClientPool(lambda: adapted, _leave), server, secrets)
 
 
 def _server_of(base_url: object, subject: str) -> Endpoint | None:

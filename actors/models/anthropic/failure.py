@@ -12,15 +12,7 @@ from typing import Any, cast
 
 from ....messages.errors import ModelError
 from ..redaction import error_text, render_chain
-from ..wire_failure import ELSEWHERE, code_of, lost, retry_after_of
-
-_NEXT: Mapping[str, str] = {
-    "AUTH": "check the key (ANTHROPIC_API_KEY, or api_key=) and what it may use",
-    "QUOTA": "see to the account's balance or limits",
-    "CONTEXT_WINDOW_EXCEEDED": "shorten the conversation, or ask a model with a larger window",
-    "INVALID_REQUEST": "check the model's name and the settings of the request",
-}
-"""What to do next; the other codes are tried again, or speak for themselves."""
+from ..wire_failure import code_of, lost, retry_after_of, root_text
 
 _UNREADABLE = ("APIResponseValidationError", "DecodingError", "ValueError", "RecursionError")
 _ANY_BREAKAGE = "APIConnectionError"
@@ -47,11 +39,8 @@ def told(
     status = status if status is not None and 300 <= status <= 599 else None
     code = code_of(status, kind, text)
     facts = ", ".join(str(fact) for fact in (status, kind) if fact)
-    advice = ELSEWHERE if status is not None and status < 400 else _NEXT.get(code)
     return ModelError(
-        f"the server said: {text}"
-        + (f" ({facts})" if facts else "")
-        + (f"; {advice}" if advice else ""),
+        f"the server said: {text}" + (f" ({facts})" if facts else ""),
         code,
         status=status,
         retry_after=retry_after_of(headers) if status is not None and headers else None,
@@ -100,12 +89,13 @@ def _of_connection(error: BaseException) -> ModelError | None:
         code = lost(cause)
     if code is None:
         return None
-    return ModelError(f"the connection failed: {render_chain(error)}", code)
+    said = "the request timed out" if code == "TIMEOUT" else "the connection failed"
+    return ModelError(f"{said} ({root_text(error)})", code)
 
 
 def _of_the_rest(error: BaseException, names: list[str]) -> ModelError:
     if _NO_CREDENTIAL in names:
-        return ModelError(f"{error_text(error)}; {_NEXT['AUTH']}", "AUTH")
+        return ModelError(error_text(error), "AUTH")
     return ModelError(render_chain(error))
 
 

@@ -14,15 +14,19 @@ from ....messages.chunk import Chunk, Finish
 from ....messages.errors import ConfigurationError, ModelError
 from ....messages.plain import name_text
 from ....messages.request import ModelRequest
+from ..advice import advised, url_hint
 from ..bounds import sound_ceiling, sound_timeout
 from ..extra import load_extra
-from .access import borrowed_access, own_access
+from .access import KEY_VARIABLE, borrowed_access, own_access
 from .failure import error_of_sdk
 from .request import MAX_TOKENS, body_of, names_of
 from .response import AnthropicResponse
 from .stream import AnthropicStream
 
 _SUBJECT = "AnthropicModel"
+PATH = "/messages"
+"""What the SDK puts behind the base URL and ``/v1``."""
+
 _IN_EXTRA_BODY = ("temperature", "thinking", "output_config")
 """What not every version of the SDK has a parameter for."""
 
@@ -133,16 +137,15 @@ class AnthropicModel:
         await self.aclose()
 
     def __repr__(self) -> str:
-        url = self._access.url
-        where = f", base_url={url!r}" if url is not None else ""
-        return f"{_SUBJECT}({self.model!r}, provider={self.provider!r}{where})"
+        where = f"base_url={self._access.server.url!r}"
+        return f"{_SUBJECT}({self.model!r}, provider={self.provider!r}, {where})"
 
     def _clean(self, chunk: Chunk, request: ModelRequest, response: AnthropicResponse) -> Chunk:
         if type(chunk) is not Finish or chunk.failure is None:
             return chunk
         failure = replace(
             chunk.failure,
-            message=self._access.scrub(f"{_asked(request)}: {chunk.failure.message}"),
+            message=self._told(request, chunk.failure.message, chunk.failure.code, None),
             request_id=self._scrub_id(response.header("request-id")),
         )
         return replace(chunk, failure=failure)
@@ -152,12 +155,18 @@ class AnthropicModel:
     ) -> ModelError:
         found = error_of_sdk(error, streaming=response.events is not None)
         return ModelError(
-            self._access.scrub(f"{_asked(request)}: {found.message}"),
+            self._told(request, found.message, found.code, found.status),
             found.code,
             status=found.status,
             retry_after=found.retry_after,
             request_id=self._scrub_id(found.request_id or response.header("request-id")),
         )
+
+    def _told(self, request: ModelRequest, said: str, code: str, status: int | None) -> str:
+        config, server = request.config, self._access.server
+        text = self._access.scrub(f"{config.provider}:{config.model} at {server.url}: {said}")
+        hint = url_hint(server, PATH, version=False)
+        return advised(text, code, status, KEY_VARIABLE, hint)
 
     def _scrub_id(self, request_id: str | None) -> str | None:
         return self._access.scrub(request_id) if request_id else None
@@ -174,7 +183,3 @@ def _cut(response: AnthropicResponse) -> ModelError:
     if "event-stream" not in kind and not response.begun:
         return ModelError(f"the server sent no stream of events ({kind})", "MALFORMED_RESPONSE")
     return ModelError("the answer ended before it was complete", "TRANSPORT")
-
-
-def _asked(request: ModelRequest) -> str:
-    return f"{request.config.provider}:{request.config.model}"

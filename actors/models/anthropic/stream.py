@@ -186,4 +186,4 @@ def _refusal(details: object) -> str:
         facts = [cast(Facts, details).get(key) for key in ("category", "explanation")]
         said = ": ".join(fact for fact in facts if isinstance(fact, str) and fact)
     reason = f" ({said})" if said else ""
-    return f"the model refused to answer{reason}; change the prompt, or ask another model"
+    return f"the model refused to answer{reason}"

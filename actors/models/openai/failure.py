@@ -11,26 +11,24 @@ from collections.abc import Mapping
 from typing import Any
 
 from ....messages.errors import ModelError
+from ..advice import advised, url_hint
 from ..credential import MARK, Credential
 from ..endpoint import Endpoint
 from ..failure import MALFORMED_RESPONSE, UNKNOWN
 from ..redaction import error_text, render_chain
-from ..wire_failure import ELSEWHERE, code_of, lost, retry_after_of
-from .server import hint_of
+from ..wire_failure import code_of, lost, retry_after_of, root_text
+from .server import is_official
 from .value import as_list, as_object
+
+KEY_VARIABLE = "OPENAI_API_KEY"
+PATH = "/chat/completions"
+"""What the SDK puts behind the base URL."""
 
 _TELLING = 4  # shorter parts of a URL are no secret worth garbling every text for
 _SAID = 600  # characters of a server's text that are kept
 
 _UNREADABLE = (json.JSONDecodeError, UnicodeDecodeError, RecursionError)
 """What the SDK lets through when it cannot read a frame."""
-
-_ADVICE: Mapping[str, str] = {
-    "AUTH": "check the key (OPENAI_API_KEY or api_key=) and what it may use",
-    "QUOTA": "check the plan and the billing of the account",
-    "CONTEXT_WINDOW_EXCEEDED": "shorten the conversation, or take a model with a larger window",
-    "TRANSPORT": "check that the server is up",
-}
 
 
 class OpenAIFailures:
@@ -60,23 +58,14 @@ class OpenAIFailures:
         """
         found = _told(error)
         text = self._scrub(f"{self._provider}:{model} at {self._endpoint.url}: {found.message}")
-        advice = self._advice(found)
+        hint = "" if is_official(self._endpoint) else url_hint(self._endpoint, PATH, version=True)
         return ModelError(
-            f"{text.rstrip('. ')}; {advice}" if advice else text,
+            advised(text, found.code, found.status, KEY_VARIABLE, hint),
             found.code,
             status=found.status,
             retry_after=found.retry_after,
             request_id=self._scrub(found.request_id or request_id or "") or None,
         )
-
-    def _advice(self, found: ModelError) -> str:
-        if found.status is not None and found.status < 400:
-            return ELSEWHERE
-        if found.status == 404:
-            return hint_of(self._endpoint) or "check the model's name"
-        if found.code == MALFORMED_RESPONSE:
-            return hint_of(self._endpoint)
-        return _ADVICE.get(found.code, "")
 
     def _scrub(self, text: str) -> str:
         for secret in self._secrets:
@@ -98,7 +87,7 @@ def _told(error: Exception) -> ModelError:
     lost_code = lost(error)
     if lost_code is not None:
         said = "the request timed out" if lost_code == "TIMEOUT" else "the connection failed"
-        return ModelError(f"{said} ({_root(error)})", lost_code)
+        return ModelError(f"{said} ({root_text(error)})", lost_code)
     status: object = getattr(error, "status_code", None)
     if type(status) is int and not 200 <= status < 300:
         return _from_status(error, status)
@@ -172,16 +161,3 @@ def _first_text(*given: object) -> str:
             words = " ".join(text.split())
             return words if len(words) <= _SAID else words[:_SAID] + "…"
     return "(without a text)"
-
-
-def _root(error: BaseException) -> str:
-    """What the innermost cause that has words says."""
-    said, link = error_text(error), error
-    for _ in range(8):
-        inner = link.__cause__ or link.__context__
-        if inner is None:
-            break
-        link = inner
-        if str(link).strip():
-            said = f"{type(link).__name__}: {error_text(link)}"
-    return said

@@ -28,10 +28,3 @@ def server_of(base_url: object) -> Endpoint:
 def is_official(server: Endpoint) -> bool:
     """Whether OpenAI or Azure answers there, and not a compatible server."""
     return any(f".{server.host}".endswith(f".{known}") for known in _OFFICIAL)
-
-
-def hint_of(server: Endpoint) -> str:
-    """What to try when nothing is served there; empty when the URL looks right."""
-    if is_official(server) or server.path.endswith("/v1"):
-        return ""
-    return f"the base URL {server.url} does not end in /v1, as that of most servers does"
