@@ -45,7 +45,10 @@ README = fences_of(ROOT / "README.md")
 # The other pages are run beside the code that they are about.
 RUN_HERE = [
     README,
-    *(fences_of(ROOT / "docs" / f"{name}.md") for name in ("architecture", "performance")),
+    *(
+        fences_of(ROOT / "docs" / f"{name}.md")
+        for name in ("agents", "architecture", "performance")
+    ),
 ]
 EXPECTED = {
     one: two.text for page in RUN_HERE for one, two in pairwise(page) if two.language == "text"
