@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from ..messages.chunk import Finish
 from ..messages.errors import ConfigurationError
 from ..messages.event import Event
 from ..messages.header import SessionHeader
@@ -22,6 +23,7 @@ from ..messages.lossless import type_name
 from ..messages.payload import ChunkReceived
 from .recording_form import Form, read_rows
 from .recording_line import file_rows, given_rows, unreadable
+from .seed import ends_in_open_turn
 from .session import Session
 
 LogSource: TypeAlias = "str | os.PathLike[str] | Session | RecordedLog | Iterable[Any]"
@@ -52,6 +54,17 @@ class RecordedLog:
     def is_script(self) -> bool:
         """Whether it holds chunks alone, without turns: a script for a model and no log."""
         return bool(self.events) and all(type(e.data) is ChunkReceived for e in self.events)
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether it ends in the middle of a turn, as the log of a killed process does.
+
+        A script: in the middle of a response.
+        """
+        last = self.events[-1].data if self.events else None
+        if isinstance(last, ChunkReceived) and self.is_script:
+            return not isinstance(last.chunk, Finish)
+        return ends_in_open_turn(self.events)
 
     @property
     def own_events(self) -> tuple[Event, ...]:

@@ -16,7 +16,7 @@ from ...messages.request import ModelRequest
 from ..recording import LogSource, RecordedLog, Recording, read_log, read_recording
 from .entry import Entry
 from .local import LocalModel, Sleep
-from .recorded_script import entries_of
+from .recorded_script import RECORDING_ENDED, entries_of
 from .response import EntryLike, entry_of
 
 Overrides: TypeAlias = Mapping[tuple[int, int], EntryLike]
@@ -40,11 +40,13 @@ class RecordedModel(LocalModel):
     time takes the next part that has entries, so the sessions of a run take the logs in
     the order of their first requests. Chunks come as they were recorded, without their
     pauses. A request that failed fails again, and the agent's own retries ask again;
-    one that was cancelled streams what had come and waits to be cancelled.
+    one that was cancelled streams what had come and waits to be cancelled; one whose
+    end was not recorded, because the process was killed, streams what had come and
+    fails with the code ``RECORDING_ENDED``.
 
     What a log does not hold fails the request: a session more than there are logs, a
-    request more than were recorded. Entries left over are no error unless
-    `assert_consumed` is called.
+    request more than were recorded (``RECORDING_ENDED`` too). Entries left over are no
+    error unless `assert_consumed` is called.
 
     Args:
         logs: A log, a `Recording` (its root, then its children), the path of a file or
@@ -91,7 +93,10 @@ class RecordedModel(LocalModel):
             sleep=sleep,
             record=record,
         )
-        parts = [_Part(log, entries_of(e.data for e in log.own_events)) for log in self.logs]
+        parts = [
+            _Part(log, entries_of((event.data for event in log.own_events), log.name))
+            for log in self.logs
+        ]
         _override(parts, overrides or {})
         self._parts = [part for part in parts if part.entries]
         self._part_of: dict[str, _Part] = {}
@@ -140,10 +145,12 @@ class RecordedModel(LocalModel):
         )
 
     def _used_up(self, part: _Part) -> ModelError:
+        stop = " and ends in the middle of a turn" if part.log.unfinished else ""
         return ModelError(
             f"session {part.session_id} asked for response {len(part.entries) + 1}, but the log "
-            f"{part.log.name} has {_counted(len(part.entries))}; record a longer run, or add an "
-            "entry with overrides="
+            f"{part.log.name} has {_counted(len(part.entries))}{stop}; record a longer run, or "
+            "add an entry with overrides=",
+            RECORDING_ENDED,
         )
 
 

@@ -134,9 +134,10 @@ class _Script:
             self._fail(reason.error)
         elif self._asked and reason.kind == "aborted":
             self._hang()
-        elif reason.kind in ("interrupted", "error"):
-            # Repaired: whoever wrote it had gone. Or it failed, and of what nobody wrote down.
+        elif reason.kind == "interrupted":  # by a repair, when who wrote the log had gone
             self._stop("breaks off")
+        elif self._asked and reason.kind == "error":  # of what nobody wrote down
+            self._break_off("breaks off")
         self._flush()
         self._in_turn = self._owed = False
 
