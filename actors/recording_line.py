@@ -67,9 +67,11 @@ def file_rows(path: str | os.PathLike[str]) -> Iterator[tuple[Place, Any]]:
     *lines, last = data.removeprefix(b"\xef\xbb\xbf").split(b"\n")
     for number, line in enumerate(lines, 1):
         if line.strip():
-            yield Place(name, number), _value(Place(name, number), line)
+            place = Place(name, number)
+            yield place, _value(place, line, ended=True)
     if last.strip():
-        yield Place(name, len(lines) + 1), _last_value(Place(name, len(lines) + 1), last)
+        place = Place(name, len(lines) + 1)
+        yield place, _value(place, last, ended=False)
 
 
 def given_rows(rows: Iterable[object]) -> Iterator[tuple[Place, Any]]:
@@ -98,42 +100,76 @@ def unreadable(name: str, error: Exception, done: str = "read") -> Configuration
     return ConfigurationError(f"{name} cannot be {done}: {(reason or str(error)).lower()}")
 
 
-def _last_value(place: Place, line: bytes) -> Any:
-    """The value of a line without an end: whole, or cut off."""
-    try:
-        return _value(place, line)
-    except SessionCorruptError as error:
-        raise place.corrupt(
-            "the last line is cut off: it has no line end and is no whole JSON value; take it "
-            f"away to read what stands before it ({error.message})"
-        ) from None
-
-
-def _value(place: Place, line: bytes) -> Any:
-    try:
-        text = line.decode()
-    except UnicodeDecodeError as error:
-        raise place.corrupt(
-            f"byte {error.start + 1} of the line is not UTF-8; a log is written in UTF-8"
-        ) from None
-    return _parsed(place, text)
-
-
 class _RefusedError(ValueError):
     """JSON that Python would read and a log may not hold."""
 
 
+class _BrokenError(_RefusedError):
+    """A line that is not JSON, or not yet: its end may be missing."""
+
+
+def _value(place: Place, line: bytes, *, ended: bool) -> Any:
+    """The value of a line; one without a line end may be cut off."""
+    try:
+        return _decoded(_text(line))
+    except _BrokenError as error:
+        if ended:
+            raise place.corrupt(str(error)) from None
+        rest = "; take it away to read what stands before it" if place.line > 1 else ""
+        raise place.corrupt(
+            f"the last line is cut off: it has no line end, and {error}{rest}"
+        ) from None
+    except _RefusedError as error:
+        raise place.corrupt(str(error)) from None
+
+
+def _text(line: bytes) -> str:
+    try:
+        return line.decode()
+    except UnicodeDecodeError as error:
+        raise _BrokenError(
+            f"byte {error.start + 1} of the line is not UTF-8, in which a log is written"
+        ) from None
+
+
 def _parsed(place: Place, text: str) -> Any:
+    try:
+        return _decoded(text)
+    except _RefusedError as error:
+        raise place.corrupt(str(error)) from None
+
+
+def _decoded(text: str) -> Any:
     try:
         return _DECODER.decode(text)
     except json.JSONDecodeError as error:
-        raise place.corrupt(f"column {error.colno} is no JSON: {error.msg.lower()}") from None
+        raise _BrokenError(f"column {error.colno} is no JSON: {_meaning(error.msg)}") from None
     except RecursionError:
-        raise place.corrupt("its values nest too deep to be read") from None
-    except _RefusedError as error:
-        raise place.corrupt(str(error)) from None
+        raise _RefusedError("its values nest too deep to be read") from None
+    except _RefusedError:
+        raise
     except ValueError:
-        raise place.corrupt("a number in it has too many digits to be read") from None
+        raise _RefusedError("a number in it has too many digits to be read") from None
+
+
+# By how the messages of the decoder begin: they are made for a position behind them.
+_MEANINGS = {
+    "Expecting property name": "a key in double quotes is missing",
+    "Expecting ':'": "a colon is missing",
+    "Expecting ','": "a comma or a closing bracket is missing",
+    "Expecting": "a value is missing",
+    "Unterminated string": "a string begins there and does not end",
+    "Invalid control character": "a control character stands in a string",
+    "Invalid": "an escape in a string is none of JSON's",
+    "Extra data": "more follows behind the value",
+    "Illegal trailing comma": "a comma stands before a closing bracket",
+}
+
+
+def _meaning(message: str) -> str:
+    """What the decoder found, in words that need no position behind them."""
+    found = (words for start, words in _MEANINGS.items() if message.startswith(start))
+    return next(found, "it cannot be read")
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -329,6 +329,42 @@ def test_a_cut_inside_a_character(kit: SimpleNamespace) -> None:
     assert error.message.startswith("the last line is cut off")
 
 
+def test_a_torn_line_is_told_in_one_go(kit: SimpleNamespace) -> None:
+    """DESIGN 8: a torn line is told with its place once, and with what to do at the end."""
+    error = refused(kit.lines(HEADER) + '{"type": "tur', kit)
+    assert error.message == (
+        "the last line is cut off: it has no line end, and column 10 is no JSON: a string begins "
+        "there and does not end; take it away to read what stands before it"
+    )
+    error = refused('{"type": "tur', kit)
+    assert error.message.endswith("begins there and does not end")
+
+
+def test_a_whole_line_without_an_end_is_not_cut_off(kit: SimpleNamespace) -> None:
+    """core 5.5: what is wrong with a whole value is not put down to a missing line end."""
+    for line, text in (('{"a": 1, "a": 2}', "an object has"), ('{"a": NaN}', "NaN is no")):
+        assert refused(kit.lines(HEADER) + line, kit).message.startswith(text)
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("{", "column 2 is no JSON: a key in double quotes is missing"),
+        ('{"a" 1}', "column 6 is no JSON: a colon is missing"),
+        ('{"a": ', "column 7 is no JSON: a value is missing"),
+        ("[1 2]", "column 4 is no JSON: a comma or a closing bracket is missing"),
+        ('{"a', "column 2 is no JSON: a string begins there and does not end"),
+        ('"\x01"', "column 2 is no JSON: a control character stands in a string"),
+        ('"\\q"', "column 2 is no JSON: an escape in a string is none of JSON's"),
+        ('"\\u12"', "column 3 is no JSON: an escape in a string is none of JSON's"),
+        ("{} {}", "column 4 is no JSON: more follows behind the value"),
+    ],
+)
+def test_what_is_no_json_is_told_in_whole_words(line: str, told: str, kit: SimpleNamespace) -> None:
+    """DESIGN 8: no words of the decoder that want a place behind them are passed on."""
+    assert refused(kit.lines(HEADER) + line + "\n", kit).message == told
+
+
 def test_a_broken_line_in_the_middle_is_not_cut_off(kit: SimpleNamespace) -> None:
     """core 5.5: damage before the last line is damage, not a torn tail."""
     error = refused(kit.lines(HEADER) + '{"type"\n' + kit.lines(TURN), kit)
