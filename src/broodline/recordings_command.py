@@ -16,7 +16,7 @@ from .actors.recording import RecordedLog, read_log
 from .actors.recording_check import check_log
 from .actors.recording_line import unreadable
 from .messages.errors import BroodlineError
-from .messages.payload import TurnEnd
+from .messages.payload import TurnStart
 from .survey.name import shown
 
 SOUND, UNSOUND, USAGE, READER_GONE = 0, 1, 2, 141
@@ -33,9 +33,11 @@ class Finding:
         form: ``projected`` or ``strict``; ``script`` for chunks alone; None if it
             could not be read.
         events: How many; None if it could not be read.
-        turns: How many ended; None if it could not be read.
+        turns: How many began; None if it could not be read.
         faults: What is wrong with it; empty if it is sound.
         code: Why it could not be read, such as ``SESSION_CORRUPT``; None if it could.
+        unfinished: Whether it ends in the middle of a turn, which is no fault; None if it
+            could not be read.
     """
 
     path: str
@@ -44,6 +46,7 @@ class Finding:
     turns: int | None
     faults: tuple[str, ...]
     code: str | None = None
+    unfinished: bool | None = None
 
 
 def check(paths: Sequence[str], as_json: bool = False, quiet: bool = False) -> int:
@@ -134,9 +137,9 @@ def _finding(log: RecordedLog, others: Iterable[RecordedLog]) -> Finding:
     wanted = log.header.parent_session
     parents = (other for other in others if other is not log and other.header.id == wanted)
     form = "script" if log.is_script else "projected" if log.projected else "strict"
-    turns = sum(type(event.data) is TurnEnd for event in log.events)
+    turns = sum(type(event.data) is TurnStart for event in log.events)
     faults = check_log(log, parent=next(parents, None))
-    return Finding(log.name, form, len(log.events), turns, faults)
+    return Finding(log.name, form, len(log.events), turns, faults, unfinished=log.unfinished)
 
 
 def _table(findings: Sequence[Finding], quiet: bool) -> str:
@@ -156,15 +159,30 @@ def _figures(finding: Finding) -> str:
     if finding.form is None:
         return finding.code or "unreadable"
     verdict = _counted(len(finding.faults), "fault") if finding.faults else "sound"
+    if finding.unfinished:
+        verdict += ", unfinished"
     events, turns = _counted(finding.events, "event"), _counted(finding.turns, "turn")
     return f"{finding.form:<9}  {events:>12}  {turns:>9}  {verdict}"
 
 
 def _summary(findings: Sequence[Finding]) -> str:
-    bad = sum(bool(finding.faults) for finding in findings)
     total = _counted(len(findings), "log")
-    events = _counted(sum(finding.events or 0 for finding in findings), "event")
-    return f"{total}, {events}: {f'{bad:,} not sound' if bad else 'all sound'}"
+    bad = sum(bool(finding.faults) for finding in findings)
+    verdict = f"{bad:,} not sound" if bad else "all sound"
+    left = sum(bool(finding.unfinished) for finding in findings)
+    if left:
+        verdict += f", {left:,} unfinished"
+    return f"{total}, {_extent(findings)}: {verdict}"
+
+
+def _extent(findings: Sequence[Finding]) -> str:
+    """How much was read; nothing is counted of what was not."""
+    read = [finding.events for finding in findings if finding.events is not None]
+    unread = len(findings) - len(read)
+    events = _counted(sum(read), "event")
+    if not unread:
+        return events
+    return f"{unread:,} not read, {events} in the rest" if read else "not read"
 
 
 def _counted(number: int | None, noun: str) -> str:
@@ -178,6 +196,7 @@ def _document(findings: Sequence[Finding]) -> str:
             "form": finding.form,
             "events": finding.events,
             "turns": finding.turns,
+            "unfinished": finding.unfinished,
             "sound": not finding.faults,
             "code": finding.code,
             "faults": list(finding.faults),

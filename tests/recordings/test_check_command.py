@@ -59,10 +59,42 @@ def test_faults(write: Write, kit: SimpleNamespace, capsys: pytest.CaptureFixtur
     newer = write("newer.jsonl", version=7)
     assert check([str(path) for path in (bad, torn, newer, good)]) == 1
     out = capsys.readouterr().out
-    assert "1 event    0 turns  1 fault\n    event 0: turn/start 5 may not come now" in out
+    assert "1 event     1 turn  1 fault, unfinished\n    event 0: turn/start 5 may not come" in out
     assert f"SESSION_CORRUPT\n    {torn}:2: the last line is cut off" in out
     assert f"SESSION_FORMAT_UNSUPPORTED\n    {newer}:1: " in out
-    assert out.endswith("4 logs, 3 events: 3 not sound\n")
+    assert out.endswith("4 logs, 2 not read, 3 events in the rest: 3 not sound, 1 unfinished\n")
+
+
+def test_an_unfinished_log(
+    write: Write, kit: SimpleNamespace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """core 15.6: a log that ends inside a turn is sound, and told from a finished one; code 0."""
+    path = write(turns=2)
+    begun = kit.lines({"type": "turn/start", "data": {"turn": 3}})
+    path.write_text(path.read_text() + begun)
+    done = write("done.jsonl")
+    assert check([str(path), str(done)]) == 0
+    first, second, *_, last = capsys.readouterr().out.splitlines()
+    assert first.endswith("5 events    3 turns  sound, unfinished")
+    assert second.endswith("2 events     1 turn  sound")
+    assert last == "2 logs, 7 events: all sound, 1 unfinished"
+    assert check([str(path)], as_json=True) == 0
+    (told,) = json.loads(capsys.readouterr().out)["logs"]
+    assert (told["turns"], told["unfinished"], told["sound"]) == (3, True, True)
+    assert check([str(path)], quiet=True) == 0
+    assert capsys.readouterr().out == ""
+
+
+def test_a_log_that_cannot_be_read(
+    kit: SimpleNamespace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """DESIGN 8: of what was not read nothing is counted, and its place is told once."""
+    torn = kit.written(kit.lines(kit.HEADER) + '{"type": "turn', "torn.jsonl")
+    assert check([str(torn)]) == 1
+    out = capsys.readouterr().out
+    assert out.endswith("1 log, not read: 1 not sound\n")
+    assert "event" not in out
+    assert out.count(f"{torn}:2") == 1
 
 
 def test_quiet(write: Write, kit: SimpleNamespace, capsys: pytest.CaptureFixture[str]) -> None:
@@ -88,12 +120,15 @@ def test_json(write: Write, kit: SimpleNamespace, capsys: pytest.CaptureFixture[
         "form": "projected",
         "events": 2,
         "turns": 1,
+        "unfinished": False,
         "sound": True,
         "code": None,
         "faults": [],
     }
     assert (faulty["sound"], len(faulty["faults"]), faulty["code"]) == (False, 1, None)
-    assert (unread["form"], unread["events"], unread["code"]) == (None, None, "SESSION_CORRUPT")
+    assert (faulty["turns"], faulty["unfinished"]) == (1, True)
+    unknown = [unread[key] for key in ("form", "events", "turns", "unfinished")]
+    assert (unknown, unread["code"]) == ([None] * 4, "SESSION_CORRUPT")
     assert check([str(good)], as_json=True, quiet=True) == 0
     assert json.loads(capsys.readouterr().out)["sound"] is True
 
@@ -163,7 +198,7 @@ def test_a_folder_that_cannot_be_listed(
     assert check([str(tmp_path)]) == 1
     out = capsys.readouterr().out
     assert f"{tmp_path / 'b'} cannot be listed: permission denied" in out
-    assert out.endswith("2 logs, 2 events: 1 not sound\n")
+    assert out.endswith("2 logs, 1 not read, 2 events in the rest: 1 not sound\n")
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes here")
