@@ -190,8 +190,8 @@ def root_text(error: BaseException) -> str:
     said, link = error_text(error), error
     for _ in range(8):
         inner = link.__cause__ or link.__context__
-        if inner is None:
-            break
+        if inner is None or type(inner).__name__ == "CancelledError":
+            break  # how the libraries below end what takes too long: of use to nobody
         link = inner
         if str(link).strip():
             said = f"{type(link).__name__}: {error_text(link)}"

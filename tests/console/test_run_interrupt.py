@@ -70,9 +70,10 @@ def test_an_interrupt_while_a_retry_waits(server: WireServer, one_command: Any) 
         while "retrying in 9.5 s (SERVER 503)" not in process.stderr.readline():
             assert process.poll() is None
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=30)
+        _, err = process.communicate(timeout=30)
     assert process.returncode == 130
     assert len(server.requests) == 1
+    assert ", 0 retries, " in err
 
 
 STUBBORN = """

@@ -257,7 +257,21 @@ async def test_silence_on_the_wire(server: WireServer, before: Any) -> None:
         _, failure = await answered(hasty)
         assert failure is not None
         assert failure.code == "TIMEOUT"
+        assert "Cancelled" not in failure.message
         assert await server.until_closed()
+
+
+@pytest.mark.parametrize("after", ["text", "usage"])
+async def test_counts_of_an_answer_that_broke_off(
+    server: WireServer, model: AnthropicModel, after: Any
+) -> None:
+    """core 12.3: what the server had told of the tokens reaches the log before the failure."""
+    server.play(cut(after, of=say("Hello ", "there.", usage=Usage(70, 9))))
+    assembler, failure = await answered(model)
+    assert failure is not None
+    assert assembler.usage is not None
+    assert assembler.usage.input_tokens == 70
+    assert after == "text" or assembler.usage.output_tokens == 9
 
 
 @pytest.mark.parametrize("word", [refusal(), empty()], ids=["REFUSAL", "EMPTY_RESPONSE"])

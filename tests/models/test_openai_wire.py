@@ -15,7 +15,7 @@ import pytest
 
 from broodline.actors.models import Assembler, StreamGrammar
 from broodline.actors.models.openai.model import OpenAIModel
-from broodline.messages.chunk import Chunk, Finish, TextDelta, Usage
+from broodline.messages.chunk import Chunk, Finish, TextDelta, Usage, UsageChunk
 from broodline.messages.content import Reasoning, Text, ToolCall
 from broodline.messages.errors import ModelError
 from broodline.messages.message import UserMessage
@@ -206,7 +206,19 @@ async def test_silence_on_the_wire_is_a_timeout(server: WireServer) -> None:
     """core 12.5: the adapter's own time-out ends a silent connection with TIMEOUT."""
     server.play(silent("headers"), silent("text"))
     async with OpenAIModel("m", api_key=KEY, base_url=server.openai_url, timeout=0.05) as model:
-        assert [(await failure(model)).code for _ in range(2)] == ["TIMEOUT", "TIMEOUT"]
+        errors = [await failure(model) for _ in range(2)]
+    assert [error.code for error in errors] == ["TIMEOUT", "TIMEOUT"]
+    assert not any("Cancelled" in error.message for error in errors)
+
+
+async def test_counts_of_an_answer_that_broke_off(server: WireServer, model: OpenAIModel) -> None:
+    """core 12.3: what the server had told of the tokens reaches the log before the failure."""
+    server.play(cut(after="usage", of=say("Hi", usage=Usage(70, 9))))
+    chunks: list[Chunk] = []
+    with pytest.raises(ModelError):
+        async for chunk in model.stream(REQUEST):
+            chunks.append(chunk)
+    assert chunks[-1] == UsageChunk(Usage(70, 9))
     server.release()
     assert await server.until_closed()
 

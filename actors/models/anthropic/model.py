@@ -118,6 +118,8 @@ class AnthropicModel:
             finally:
                 await response.close(whole=stream.finished)
         if failure is not None:
+            if (spent := stream.spent()) is not None:
+                yield spent
             # Outside the handler: an SDK's error as its context would bring the request along.
             raise failure
 

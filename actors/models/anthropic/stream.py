@@ -90,6 +90,14 @@ class AnthropicStream:
                 pass
         return []
 
+    def spent(self) -> UsageChunk | None:
+        """The counts that came of an answer which failed; None when they were given, or none came.
+
+        The start of a message has some already, so a connection that breaks loses none.
+        """
+        usage = None if self.finished else self._usage.total()
+        return None if usage is None else UsageChunk(usage)
+
     def _start(self, facts: Facts) -> list[Chunk]:
         index = _index_of(facts)
         if index in self._seen:

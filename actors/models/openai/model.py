@@ -103,6 +103,8 @@ class OpenAIModel:
             failure = self._failures.of(error, request.config.model, trace.request_id)
         else:
             return
+        if trace.answer is not None and (spent := trace.answer.spent()) is not None:
+            yield spent
         # Raised outside of the handler: the SDK's error, which holds the request and its
         # headers, is not even the context of ours.
         raise failure
@@ -134,7 +136,7 @@ class OpenAIModel:
         body = request_body(
             request, official=is_official(self._endpoint), max_tokens=self.max_tokens
         )
-        answer = ChatStream(own_names(tool.name for tool in request.tools))
+        answer = trace.answer = ChatStream(own_names(tool.name for tool in request.tools))
         async with self._clients.use() as client:
             frames = await Frames.open(client, body, self._closing)
             trace.request_id = frames.request_id
@@ -151,10 +153,11 @@ class OpenAIModel:
 class _Trace:
     """What is known of a request when it fails."""
 
-    __slots__ = ("request_id",)
+    __slots__ = ("answer", "request_id")
 
     def __init__(self) -> None:
         self.request_id: str | None = None
+        self.answer: ChatStream | None = None
 
 
 async def _close(client: AsyncOpenAI) -> None:

@@ -117,8 +117,8 @@ class ChatStream:
         yield from self._close_prose()
         for slot in self._calls.slots:
             yield from self._close_call(slot, cut_off)
-        if self._usage is not None:
-            yield UsageChunk(self._usage)
+        if (spent := self.spent()) is not None:
+            yield spent
         failure = self._failure()
         if failure is not None:
             raise failure
@@ -127,6 +127,11 @@ class ChatStream:
         )
         wants_back = self._field is not None and kind == "tool-calls"
         yield Finish(kind, replay_state={REASONING_FIELD: self._field} if wants_back else None)
+
+    def spent(self) -> UsageChunk | None:
+        """The counts that came and were not given yet, of an answer that failed too; or None."""
+        usage, self._usage = self._usage, None
+        return None if usage is None else UsageChunk(usage)
 
     def _failure(self) -> ModelError | None:
         """Why an answer that has ended is of no use, or None."""

@@ -138,14 +138,14 @@ class _Follower:
 
     def retrying(self, retry: RetryPlanned) -> None:
         """A request failed and is to be made again."""
-        self.board.retries += 1
-        self.worker.retries += 1
         self.worker.waiting = retry_words(retry)
         self.voice.retrying(self.worker, retry)
         self._fresh()
 
     def again(self, _retry: RetryStarted) -> None:
-        """The wait is over."""
+        """The wait is over; one that is cut short is no retry."""
+        self.board.retries += 1
+        self.worker.retries += 1
         self.worker.waiting = ""
 
     def ended(self, end: TurnEnd) -> None:
