@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from broodline.actors.models import ScriptedModel, call, calls, chunks, fail, hang, text
+from broodline.actors.models.advice import advised
 from broodline.actors.recording import read_recording
 from broodline.actors.recording_check import check_log
 from broodline.console.board import RunBoard
@@ -94,13 +95,34 @@ def test_too_many_steps_are_a_failure_with_advice(capsys: Any) -> None:
 def test_what_is_for_programs_is_not_told(capsys: Any) -> None:
     """run: who runs a command reads no advice on what to write in Python, in no line."""
     asked = "it sent nothing for 5 s; raise Runtime(request_timeout=...) if it may take longer"
-    keys = "check the key (X_KEY, or api_key=) and (Y_KEY or api_key=)"
+    keys = advised("it refused", "AUTH", 401, "X_KEY")
     part = call("subagent", description="part", prompt="part")
     script = (fail("TIMEOUT", asked, retry_after=0.0), part, fail("AUTH", keys), "Done.")
     assert carried_out(*script, retries=1) == 0
     err = capsys.readouterr().err
     assert "(TIMEOUT): it sent nothing for 5 s\n" in err
-    assert "failed: AUTH: check the key (X_KEY) and (Y_KEY)\n" in err
+    assert "failed: AUTH: it refused\n" in err
+
+
+@pytest.mark.parametrize(
+    ("code", "status", "hint", "told"),
+    [
+        ("INVALID_REQUEST", 404, "the base URL u looks odd", "the base URL u looks odd"),
+        ("MALFORMED_RESPONSE", None, "the base URL u looks odd", "the base URL u looks odd"),
+        ("INVALID_REQUEST", 404, "", "check the model's name and the base URL"),
+        ("INVALID_REQUEST", 400, "", "check the model's name, --max-tokens and --base-url"),
+        ("UNKNOWN", 302, "", "give the address that it sends to as --base-url"),
+    ],
+)
+def test_one_advice_is_told(
+    capsys: Any, code: str, status: int | None, hint: str, told: str
+) -> None:
+    """run: what to do is told once: by what the adapter knows of the address, else by options."""
+    text = advised("it failed", code, status, "X_KEY", hint)
+    assert carried_out(fail(code, text, status=status)) == 1
+    err = capsys.readouterr().err
+    assert f"run: what to do: {told}" in err
+    assert err.count("what to do: ") == 1
 
 
 def test_a_long_wait_is_told(capsys: Any) -> None:

@@ -155,7 +155,7 @@ def test_quiet_still_disowns_what_stdout_shows(server: WireServer, one_command: 
 
 
 FAILURES: dict[str, tuple[Word, str, str]] = {
-    "model": (status(404), "INVALID_REQUEST 404", "check the model's name and --base-url"),
+    "model": (status(404), "INVALID_REQUEST 404", "check the model's name and the base URL"),
     "rate": (status(429), "RATE_LIMIT 429", "try again later, or with fewer --jobs"),
     "quota": (no_quota(), "QUOTA", "see to its plan and billing"),
     "server": (status(500), "SERVER 500", "the provider has trouble"),

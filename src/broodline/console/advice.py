@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from ..actors.models.advice import MARK, unadvised
 from ..messages.chunk import ModelFailure
 from .order import Order
 
@@ -27,7 +28,7 @@ _BY_CODE = {
 
 NOT_FOUND = 404
 
-_FOR_PYTHON = re.compile(r"; raise Runtime\([^)]*\)[^;]*|,? or api_key=")
+_FOR_PYTHON = re.compile(r"; raise Runtime\([^)]*\)[^;]*")
 """What a failure advises those who write Python; the advice here takes its place."""
 
 
@@ -36,6 +37,11 @@ def advice(failure: ModelFailure, order: Order) -> str | None:
     if failure.code == "AUTH":
         key = KEYS.get(order.provider)
         return f"check the key in {key}" if key else "check the key"
+    if failure.status is not None and 300 <= failure.status < 400:
+        return "give the address that it sends to as --base-url; it is not followed"
+    own = failure.message.partition(MARK)[2]
+    if own and (failure.status == NOT_FOUND or failure.code == "MALFORMED_RESPONSE"):
+        return own  # the adapter has seen what the address looks like
     if failure.status == NOT_FOUND:
         return "check the model's name and --base-url"
     wait = (failure.provider_retry_after_ms or 0) / 1000
@@ -52,5 +58,5 @@ def problem_text(failure: ModelFailure) -> str:
 
 
 def said(failure: ModelFailure) -> str:
-    """What was said of a failure, without what only a program could do about it."""
-    return _FOR_PYTHON.sub("", failure.message)
+    """What was said of a failure, without the advice, which is for those who write Python."""
+    return _FOR_PYTHON.sub("", unadvised(failure.message))
