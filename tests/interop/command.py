@@ -1,7 +1,8 @@
 """``python tests/interop/run.py``: read all recordings, replay what there is a driver for.
 
-The last line says how many were read, refused and replayed; the exit code is 1 if a
-file was refused or a scenario differs. Without recordings nothing is done.
+The last line says how many were read, refused and replayed. Exit codes: 1 if a file was
+refused or a scenario differs, 2 for wrong usage, 141 if the reader of the output has
+gone. Where the default folder of recordings is not there nothing is done, code 0.
 """
 
 from __future__ import annotations
@@ -10,65 +11,79 @@ import argparse
 import asyncio
 import json
 import logging
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from .corpus import RECORDINGS, Reading, files_of, read_all
-from .driver import DRIVERS, Driver, driver_files, name_of, read_driver
+from . import corpus
+from .corpus import PATTERN, Reading, files_of, read_all
+from .driver import DRIVERS
 from .scenario import Replay, replay
+from .selection import chosen, refuse
+
+READER_GONE = 141
+
+_HELP = """\
+Read and check recorded sessions, and replay those that have a driver through our own loop.
+
+exit codes:
+  0    everything replays, or the default folder of recordings is not there
+  1    a file was refused, or a scenario differs
+  2    wrong usage
+  141  the reader of the output has gone"""
+_WITH_MAKE = 'the same with make: make interop INTEROP="--only NAME --json"'
 
 
 def options(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(
-        prog="make interop", description=(__doc__ or "").splitlines()[0]
+        prog="python tests/interop/run.py",
+        description=_HELP,
+        epilog=_WITH_MAKE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--recordings", type=Path, default=RECORDINGS, metavar="FOLDER")
-    parser.add_argument("--drivers", type=Path, default=DRIVERS, metavar="FOLDER")
+    parser.add_argument(
+        "--recordings",
+        type=Path,
+        metavar="FOLDER",
+        help=f"where the recordings are, as {PATTERN} below it",
+    )
+    parser.add_argument(
+        "--drivers", type=Path, default=DRIVERS, metavar="FOLDER", help="where the drivers are"
+    )
     parser.add_argument("--json", action="store_true", help="one JSON document instead of lines")
     parser.add_argument(
-        "--only", action="append", metavar="NAME", help="this scenario alone; may be repeated"
+        "--only",
+        action="append",
+        metavar="NAME",
+        help="this scenario alone, or the last part of its name; may be repeated",
     )
     return parser.parse_args(arguments)
 
 
-def chosen(folder: Path, only: Sequence[str] | None) -> dict[str, Driver]:
-    """The drivers by name; all of them, or those that are asked for.
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Do it; returns the exit code.
 
     Raises:
-        SystemExit: If there is none, one that is asked for is not there, or one is malformed.
+        SystemExit: With 2 for wrong usage, 0 for ``--help``.
     """
-    files = {name_of(path, folder): path for path in driver_files(folder)}
-    if not files:
-        raise SystemExit(f"interop: no drivers in {folder}; name them: --drivers FOLDER")
-    unknown = [name for name in only or () if name not in files]
-    if unknown:
-        raise SystemExit(f"interop: no scenario {unknown[0]!r}; there are: {', '.join(files)}")
-    return {name: _read(files[name]) for name in (only or files)}
-
-
-def _read(path: Path) -> Driver:
-    try:
-        return read_driver(path)
-    except ValueError as error:
-        raise SystemExit(f"interop: {path}: {error}") from None
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Do it; returns the exit code."""
     asked = options(arguments)
     drivers = chosen(asked.drivers, asked.only)
-    if not files_of(asked.recordings):
-        return _skipped(asked, len(drivers))
+    recordings = asked.recordings or corpus.RECORDINGS
+    if not files_of(recordings):
+        if asked.recordings is None:
+            return _skipped(recordings, len(drivers), as_json=asked.json)
+        what = "holds no recordings" if recordings.is_dir() else "is no folder"
+        refuse(f"--recordings {recordings} {what}; looked for {recordings / PATTERN}")
     say = _silent if asked.json else print
-    reading = read_all(asked.recordings)
-    _tell_reading(say, reading, asked.recordings)
+    reading = read_all(recordings)
+    _tell_reading(say, reading, recordings)
     replays: dict[str, Replay] = {}
     width = max(map(len, drivers), default=0)
     for number, (name, driver) in enumerate(drivers.items(), 1):
-        replays[name] = done = asyncio.run(replay(driver, asked.recordings))
+        replays[name] = done = asyncio.run(replay(driver, recordings))
         say(f"{number:>3}/{len(drivers)} {name:<{width}}  {_verdict(done)}", flush=True)
     _tell_differences(say, replays)
     good = sum(not done.differences for done in replays.values())
@@ -81,12 +96,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0 if good == len(replays) and not reading.refused else 1
 
 
-def _skipped(asked: argparse.Namespace, count: int) -> int:
-    if asked.json:
-        print(json.dumps({"skipped": count, "recordings": str(asked.recordings)}))
-    else:
-        print(f"interop: no recordings in {asked.recordings}; name them: --recordings FOLDER")
-        print(f"recordings: none; skipped {count} scenarios")
+def _skipped(recordings: Path, count: int, *, as_json: bool) -> int:
+    if as_json:
+        print(json.dumps({"skipped": count, "recordings": str(recordings)}))
+        return 0
+    print(f"interop: skipped, for there are no recordings in {recordings}; name others:")
+    print("  python tests/interop/run.py --recordings FOLDER")
+    print('  make interop INTEROP="--recordings FOLDER"')
+    print(f"recordings: none; skipped {_counted(count, 'driver')}")
     return 0
 
 
@@ -95,15 +112,23 @@ def _silent(*_said: object, **_how: object) -> None:
 
 
 def _verdict(done: Replay) -> str:
-    sessions = "1 session" if done.sessions == 1 else f"{done.sessions} sessions"
+    sessions = _counted(done.sessions, "session")
     if done.differences:
         return f"DIFFERS  {sessions}"
-    told = f", {len(done.meant)} fields differ as meant" if done.meant else ""
-    return f"ok  {sessions}, {done.events} events{told}"
+    verb = "differs" if len(done.meant) == 1 else "differ"
+    fields = f"{_counted(len(done.meant), 'field')} {verb}, as the driver says"
+    return f"ok  {sessions}, {_counted(done.events, 'event')}" + (
+        f"; {fields}" if done.meant else ""
+    )
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _tell_reading(say: Any, reading: Reading, folder: Path) -> None:
-    say(f"interop: {reading.read} files with {reading.events} events read and checked in {folder}")
+    files, events = _counted(reading.read, "file"), _counted(reading.events, "event")
+    say(f"interop: {files} with {events} read and checked in {folder}")
     for name, faults in reading.refused.items():
         say(f"  REFUSED {name}")
         for fault in faults:
@@ -138,7 +163,19 @@ def _document(reading: Reading, replays: dict[str, Replay]) -> dict[str, Any]:
     }
 
 
+def run() -> int:
+    """`main`, for a process: quiet when the reader of its output has gone."""
+    try:
+        code = main()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # What is still buffered must not break again when the interpreter ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return READER_GONE
+    return code
+
+
 if __name__ == "__main__":
     # A failure that was recorded is no news; what counts is the comparison.
     logging.getLogger("broodline").addHandler(logging.NullHandler())
-    sys.exit(main())
+    sys.exit(run())

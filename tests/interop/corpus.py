@@ -13,6 +13,9 @@ from broodline.messages.errors import BroodlineError
 RECORDINGS = Path(__file__).resolve().parents[3] / "shared" / "recordings"
 """Beside the checkout, for reading only; may be absent."""
 
+PATTERN = "*/*/session*.jsonl"
+"""Where they are below that folder: group, scenario, sessions."""
+
 
 @dataclass(frozen=True, slots=True)
 class Reading:
@@ -31,7 +34,7 @@ class Reading:
 
 def files_of(folder: Path) -> tuple[Path, ...]:
     """All session files below a folder; none if it is not there."""
-    return tuple(sorted(folder.glob("*/*/session*.jsonl")))
+    return tuple(sorted(folder.glob(PATTERN)))
 
 
 def read_all(folder: Path) -> Reading:

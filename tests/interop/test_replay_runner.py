@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -11,8 +12,9 @@ from typing import Any
 
 import pytest
 
+from . import corpus
 from .command import main
-from .driver import read_driver
+from .driver import driver_files, read_driver
 from .made_up import MadeUp, make_up
 
 Said = Callable[[], str]
@@ -133,7 +135,7 @@ def test_a_difference_that_is_told_is_meant(made: MadeUp, said: Said) -> None:
     made.driver += MEANT
     made.edit("tool/result", 2, "data.message.content.0.content.0.text", "eleven")
     assert main(made.write()) == 0
-    assert "1 fields differ as meant" in said()
+    assert said().splitlines()[-2].endswith("; 1 field differs, as the driver says")
 
 
 def test_a_told_difference_has_to_be_there(made: MadeUp, said: Said) -> None:
@@ -221,34 +223,149 @@ def test_one_document_with_json(made: MadeUp, said: Said) -> None:
     assert len(told["scenarios"]["one"]["differences"]) == 1
 
 
-def test_a_name_that_is_not_there_is_refused(made: MadeUp) -> None:
-    """DESIGN 8: an unknown scenario is refused with the names there are."""
-    with pytest.raises(SystemExit, match="no scenario 'two'; there are: one"):
-        main([*made.write(), "--only", "two"])
+@pytest.fixture
+def refusal(capsys: pytest.CaptureFixture[str]) -> Callable[[list[str]], str]:
+    """Runs the command with what it has to refuse as wrong usage; gives what it says."""
+
+    def run(arguments: list[str]) -> str:
+        with pytest.raises(SystemExit) as caught:
+            main(arguments)
+        assert caught.value.code == 2
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert err.startswith("interop: ")
+        return err
+
+    return run
 
 
-def test_a_folder_without_drivers_is_refused(made: MadeUp, tmp_path: Path) -> None:
+Refusal = Callable[[list[str]], str]
+
+
+@pytest.fixture
+def several(made: MadeUp) -> list[str]:
+    """Drivers of several names for one recording."""
+    arguments = made.write()
+    for name in ("a/text-turn", "b/text-turn", "b/tool-turn", "b/cancel"):
+        path = made.drivers / f"{name}.toml"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(made.driver)
+    return arguments
+
+
+def test_the_last_part_of_a_name_is_enough(several: list[str], said: Said) -> None:
+    """DESIGN 9: a scenario is asked for by its name, or by its last part where that is one's."""
+    asked = ["cancel", "b/cancel", "a/text-turn", "one"]
+    assert main([*several, *(f"--only={name}" for name in asked)]) == 0
+    told = [line.split()[1] for line in said().splitlines()[1:-1]]
+    assert told == ["b/cancel", "a/text-turn", "one"]
+
+
+def test_an_ambiguous_name_is_refused(several: list[str], refusal: Refusal) -> None:
+    """DESIGN 8: the last part of several names is refused with those, and with no other."""
+    told = refusal([*several, "--only", "text-turn"])
+    assert told.endswith("'text-turn' is the name of 2 scenarios: a/text-turn, b/text-turn\n")
+
+
+@pytest.mark.parametrize(
+    ("asked", "near"),
+    [
+        ("cancle", "near it: b/cancel"),
+        ("tool", "near it: b/tool-turn"),
+        ("a/cancel", "near it: b/cancel"),
+        ("two", "none of the 5 is near it"),
+        ("", "none of the 5 is near it"),
+    ],
+)
+def test_an_unknown_name_is_refused(
+    several: list[str], refusal: Refusal, asked: str, near: str
+) -> None:
+    """DESIGN 8: an unknown scenario is refused with the names that are near it alone."""
+    assert refusal([*several, "--only", asked]) == f"interop: no scenario {asked!r}; {near}\n"
+
+
+def test_a_folder_without_drivers_is_refused(
+    made: MadeUp, tmp_path: Path, refusal: Refusal
+) -> None:
     """DESIGN 8: nothing to replay is no success."""
-    with pytest.raises(SystemExit, match="no drivers in"):
-        main([*made.write(), f"--drivers={tmp_path / 'elsewhere'}"])
+    told = refusal([*made.write(), f"--drivers={tmp_path / 'elsewhere'}"])
+    assert "no drivers in" in told
 
 
-def test_a_malformed_driver_is_named(made: MadeUp) -> None:
+def test_a_malformed_driver_is_named(made: MadeUp, refusal: Refusal) -> None:
     """DESIGN 8: the command names the file whose driver is malformed."""
     made.driver += "\n[retry]\nretries = 1\n"
-    with pytest.raises(SystemExit, match=r"one\.toml: .*\n(?s:.*)retry\.base"):
-        main(made.write())
+    told = refusal(made.write())
+    assert "one.toml: " in told
+    assert "retry.base" in told
 
 
 @pytest.mark.parametrize("form", [[], ["--json"]])
-def test_nothing_is_done_without_recordings(tmp_path: Path, form: list[str]) -> None:
-    """DESIGN 1: without recordings the script says so, skips all and ends with 0."""
-    script = Path(__file__).with_name("run.py")
-    command = [sys.executable, str(script), "--recordings", str(tmp_path), *form]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    if form:
-        assert json.loads(done.stdout)["skipped"] >= 12
-    else:
-        assert "skipped" in done.stdout.splitlines()[-1]
-        assert str(tmp_path) in done.stdout
+@pytest.mark.parametrize(
+    ("name", "why"), [("", "holds no recordings"), ("nowhere", "no folder"), ("file", "no folder")]
+)
+def test_a_named_folder_without_recordings_is_refused(
+    tmp_path: Path, refusal: Refusal, name: str, why: str, form: list[str]
+) -> None:
+    """DESIGN 8: a folder that somebody named and that has nothing to offer is wrong usage."""
+    (tmp_path / "file").touch()
+    folder = tmp_path / name
+    told = refusal(["--recordings", str(folder), *form])
+    assert why in told
+    assert f"looked for {folder}/*/*/session*.jsonl" in told
+
+
+def test_nothing_is_done_without_recordings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: Said
+) -> None:
+    """DESIGN 1: without the default folder all is skipped with 0, and how to name one is told."""
+    monkeypatch.setattr(corpus, "RECORDINGS", tmp_path / "absent")
+    assert main([]) == 0
+    first, *forms, last = said().splitlines()
+    assert first.startswith(f"interop: skipped, for there are no recordings in {tmp_path}")
+    assert [line.strip() for line in forms] == [
+        "python tests/interop/run.py --recordings FOLDER",
+        'make interop INTEROP="--recordings FOLDER"',
+    ]
+    assert last == f"recordings: none; skipped {len(driver_files())} drivers"
+    assert main(["--json"]) == 0
+    assert json.loads(said())["skipped"] == len(driver_files())
+
+
+def script(*arguments: str, stdout: int = subprocess.PIPE) -> subprocess.CompletedProcess[str]:
+    """What came of the script as a process."""
+    command = [sys.executable, str(Path(__file__).with_name("run.py")), *arguments]
+    return subprocess.run(command, stdout=stdout, stderr=subprocess.PIPE, text=True, check=False)
+
+
+def test_the_script_is_the_command(made: MadeUp) -> None:
+    """DESIGN 1: the script prints what the command does, and leaves with its code."""
+    done = script(*made.write())
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.endswith("replayed 1 of 1\n")
+    done = script("--recordings", str(made.folder / "nowhere"))
+    assert (done.returncode, done.stdout) == (2, "")
+
+
+@pytest.mark.parametrize("form", [[], ["--json"]])
+def test_a_reader_that_goes_away_is_no_failure(made: MadeUp, form: list[str]) -> None:
+    """DESIGN 9: when nobody reads the output any more, the code is 141 and nothing is said."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        done = script(*made.write(), *form, stdout=writer)
+    finally:
+        os.close(writer)
+    assert (done.returncode, done.stderr) == (141, "")
+
+
+def test_help_is_for_people(said: Said) -> None:
+    """DESIGN 9: the help shows a command that works and its codes, and no mark-up."""
+    with pytest.raises(SystemExit) as caught:
+        main(["--help"])
+    assert caught.value.code == 0
+    told = said()
+    assert told.startswith("usage: python tests/interop/run.py ")
+    assert 'make interop INTEROP="--only NAME --json"' in told
+    assert "141" in told
+    assert "`" not in told
