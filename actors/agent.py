@@ -18,13 +18,7 @@ from ..messages.errors import ConfigurationError
 from ..messages.lossless import type_name
 from ..messages.message import MessageId, UserMessage, sound_message, user_message
 from ..messages.options import AgentOptions
-from ..messages.payload import (
-    AbortCause,
-    CallConfig,
-    InboxTarget,
-    RequestHeader,
-    TurnEndReason,
-)
+from ..messages.payload import AbortCause, CallConfig, InboxTarget, RequestHeader, TurnEndReason
 from .abandonment import abandon
 from .actor import EventLoopActor
 from .announcement import announce_change, announce_status
@@ -170,12 +164,8 @@ class Agent(EventLoopActor):
 
     @property
     def usage(self) -> Usage | None:
-        """Tokens of all its requests so far, failed ones too; None for no report. Any thread.
-
-        Goes through the log; what came in by a fork is not the agent's own.
-        """
-        session = self.session
-        return usage_of(session.log[session.header.seed_length or 0 :])
+        """Tokens of its own requests so far, failed ones too; None for no report. Any thread."""
+        return usage_of(self.session.header, self.session.log)
 
     def followup(
         self, content: ContentLike, *, source: Any = None, id: MessageId | None = None

@@ -171,10 +171,10 @@ def replay_inbox(
     return lists["next-turn"], lists["next-step"]
 
 
-def usage_of(events: Iterable[Event]) -> Usage | None:
-    """The tokens that models reported in `events`, of failed requests too; None for no report."""
+def usage_of(header: SessionHeader, events: Sequence[Event]) -> Usage | None:
+    """The tokens reported in a session's own events, of failed requests too; None for no report."""
     total: Usage | None = None
-    for event in events:
+    for event in events[header.seed_length or 0 :]:
         data = event.data
         if type(data) is ChunkReceived and type(data.chunk) is UsageChunk:
             usage = data.chunk.usage
