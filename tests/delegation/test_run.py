@@ -293,10 +293,10 @@ async def test_catalogue_of_an_agent_without_children(open_runtime: Any) -> None
 async def test_header_and_options(open_runtime: Any) -> None:
     """service DP-6, section 10, providers #32: header and options follow from the parent."""
     runtime = await open_runtime()
-    root = await runtime.agents.create(cwd="/work/tree", max_tokens=7, reasoning_effort="high")
+    root = await runtime.agents.create(cwd="/srv/tree", max_tokens=7, reasoning_effort="high")
     run = await runtime.subagents.start("spawn", SubagentRequest("p", root))
     header = run.local_agent.session.header
-    assert header.cwd == "/work/tree"
+    assert header.cwd == "/srv/tree"
     assert (header.parent_session, header.origin) == (root.id, "subagent")
     assert (header.delegation_depth, header.seed_length) == (1, None)
     options = run.local_agent.options

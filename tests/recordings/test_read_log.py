@@ -154,7 +154,7 @@ def test_a_cwd_is_text(cwd: Any) -> None:
 
 def test_an_absolute_cwd_is_strict() -> None:
     """core 15.1: a strict header has an absolute path, or none."""
-    for header in ({**STRICT, "cwd": "/work"}, STRICT):
+    for header in ({**STRICT, "cwd": "/srv"}, STRICT):
         assert read(header, *numbered(TURN), form="strict").header.cwd == header.get("cwd")
 
 

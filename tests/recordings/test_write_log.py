@@ -24,7 +24,7 @@ def test_what_is_written_is_read_back(kit: SimpleNamespace, tmp_path: Path) -> N
     build.add(Descriptor("continuable", "spawn", "l", tool_filter=ToolFilter(("a",), ())))
     build.add(OpaquePayload("todo/write", {"todos": [{"content": "é\u2028\n"}]}))
     build.start().say("hello").end()
-    header = SessionHeader("s", 5, "/work", "p", None, "subagent", 2, "preset")
+    header = SessionHeader("s", 5, "/srv", "p", None, "subagent", 2, "preset")
     write_log(build.log(header), tmp_path / "session.jsonl")
     again = read_log(tmp_path / "session.jsonl", form="strict")
     assert (again.header, again.events) == (header, tuple(build.events))

@@ -13,7 +13,7 @@ from broodline.messages.header_codec import check_header, decode_header, encode_
 PLAIN = {"version": 0, "id": "s", "createdAt": 5}
 FULL = {
     **PLAIN,
-    "cwd": "/work",
+    "cwd": "/srv",
     "parentSession": "p",
     "seedLength": 3,
     "origin": "subagent",

@@ -181,12 +181,12 @@ async def test_flush_without_a_store(kit: SimpleNamespace) -> None:
 
 def test_fork_takes_the_log(kit: SimpleNamespace, house: House) -> None:
     """core 1.5: a fork has the source's directory and lineage, and its events up to the cut."""
-    source = house.live(cwd="/work", delegation_depth=3, origin="subagent")
+    source = house.live(cwd="/srv", delegation_depth=3, origin="subagent")
     kit.run_turn(source)
     source.append(NOTE)
     child = house.registry.fork(source, child_id="c")
     assert child.header == SessionHeader(
-        "c", child.header.created_at, cwd="/work", parent_session="s", seed_length=8
+        "c", child.header.created_at, cwd="/srv", parent_session="s", seed_length=8
     )
     assert child.events[:8] == source.events
     assert type(child.events[8].data) is EndSeed
