@@ -82,7 +82,7 @@ def test_a_closed_or_full_stderr_is_no_failure(tmp_path: Path) -> None:
     """demo: the report comes even when its progress cannot be told."""
     for end in ("2>&-", "2>/dev/full"):
         code, out, _ = shell(f"cd '{tmp_path}' && BROODLINE demo . {end}")
-        assert (code, out.splitlines()[-1]) == (0, "demo: 1 agents, 1 turns, 1 tool calls, ok")
+        assert (code, out.splitlines()[-1]) == (0, "demo: 1 agent, 1 turn, 1 tool call, ok")
     assert shell(f"BROODLINE demo '{tmp_path}/none' 2>/dev/full")[:2] == (2, "")
 
 

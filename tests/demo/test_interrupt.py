@@ -98,7 +98,7 @@ def test_a_signal_stops_the_tree_and_says_what_was_stopped(
     assert process.returncode == code
     last = out.splitlines()[-1]
     assert last.startswith("demo: ")
-    assert f" tool calls, interrupted: {word}; stopped " in last
+    assert f", interrupted: {word}; stopped " in last
     stopped = last.split("; stopped ")[1]
     assert stopped in ("1 agent, none is left", "57 agents, none is left") or (
         moment == "demo: surveying " and stopped.endswith(" agents, none is left")

@@ -84,7 +84,8 @@ class Report:
 
     def summary(self) -> str:
         """The last line of the demo."""
-        sums = f"demo: {self.agents} agents, {self.turns} turns, {self.calls} tool calls"
+        sums = f"demo: {_plainly(self.agents, 'agent')}, {_plainly(self.turns, 'turn')}"
+        sums += f", {_plainly(self.calls, 'tool call')}"
         if self.status == "ok":
             return f"{sums}, ok"
         if self.status == "interrupted":
@@ -156,3 +157,8 @@ def _place(place: Place) -> str:
     path, line, text = place
     where = f"{path or '.'}:{line}" if line else path or "."
     return f"{where} {text}" if text else where
+
+
+def _plainly(count: int, noun: str) -> str:
+    """A count with its noun; no separators, since programs read this line, too."""
+    return f"{count} {noun if count == 1 else noun + 's'}"
