@@ -80,6 +80,15 @@ def test_the_root_delegates_twice_at_once() -> None:
     assert len({args["prompt"] for _, args in calls_of(answer)}) == 2
 
 
+def test_the_root_thinks_once() -> None:
+    """DESIGN 4: only the first answer of the root comes with a thought, in pieces."""
+    first = ask([TASK], offer(*ALL))
+    assert len(first.reasoning) > 5
+    assert "".join(first.reasoning).endswith(".")
+    assert not ask(answered([TASK], first, "One.", "Two."), offer(*ALL)).reasoning
+    assert not ask(helper(0), offer(*ALL)).reasoning
+
+
 def test_the_root_sums_up() -> None:
     """DESIGN 4: when both are back, the root tells what they said, whatever came behind."""
     history = answered([TASK], ask([TASK], offer(*ALL)), "First says.", "Error: second fell.")

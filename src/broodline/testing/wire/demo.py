@@ -1,8 +1,8 @@
 """The built-in model of ``python -m broodline.testing.wire``: it delegates, works, sums up.
 
-The root hands its task to two children at once, each lists the top of the folder and
-counts or searches its files, and the root tells what they said. What is not offered
-is left out: without the delegation tool it works itself, without tools it only talks.
+The root thinks a sentence and hands its task to two children at once, each lists the top
+of the folder and counts or searches its files, and the root tells what they said. What is
+not offered is left out: without the delegation tool it works itself, without tools it only talks.
 """
 
 from __future__ import annotations
@@ -23,6 +23,9 @@ _TASKS = {
 }
 """What a helper is told, by the tool that it is to use."""
 
+_PLAN = "Counting and searching do not depend on each other, so two helpers can do them at once."
+"""What the root thinks before its first answer."""
+
 _MOST_FILES = 20
 _SHOWN = 300
 
@@ -42,7 +45,8 @@ def demo_rule(request: WireRequest) -> Answer:
             for name, task in _TASKS.items()
         ]
         if not done and _fits(request, handed[0]):
-            return calls(*handed, text=_words("I hand this to helpers, side by side. "))
+            told = _words("I hand this to helpers, side by side. ")
+            return calls(*handed, text=told, reasoning=_words(_PLAN))
     return _work(request, goal or "count", done, results)
 
 
