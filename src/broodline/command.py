@@ -10,12 +10,15 @@ import typer
 
 from .console.command import HELP as RUN_HELP
 from .console.command import run
+from .console.usage import PlainCommand, PlainGroup
 from .survey.errand import Errand, Telling
 from .survey.folder import Selection
 from .survey.survey import Order
 
 app = typer.Typer(
     name="broodline",
+    cls=PlainGroup,
+    rich_markup_mode=None,
     help="Broodline, an actor runtime for delegation between agents.",
     no_args_is_help=True,
     add_completion=False,
@@ -105,24 +108,35 @@ Follow: TypeAlias = Annotated[
     bool | None,
     typer.Option(
         "--follow/--no-follow",
-        help="Follow links, as find -L does.",
-        show_default="only within the installed package",
+        help="Follow links, as find -L does; the installed package is read so anyway.",
+        show_default=False,
     ),
 ]
 Depth: TypeAlias = Annotated[
     int,
     typer.Option(
-        min=0, max=64, help="Levels of agents below the root; deeper folders are read there."
+        min=0,
+        max=64,
+        metavar="N",
+        help="Levels of agents below the root; deeper folders are read there.",
     ),
 ]
 Jobs: TypeAlias = Annotated[
     int,
-    typer.Option(min=1, max=1000, help="Tool calls, delegations too, that one agent runs at once."),
+    typer.Option(
+        min=1,
+        max=1000,
+        metavar="N",
+        help="Tool calls, delegations too, that one agent runs at once.",
+    ),
 ]
 Pace: TypeAlias = Annotated[
     float,
     typer.Option(
-        min=0, max=60, help="Seconds the model thinks before each message; 0.3 is nice to watch."
+        min=0,
+        max=60,
+        metavar="SECONDS",
+        help="How long the model thinks before each message; 0.3 is nice to watch.",
     ),
 ]
 Live: TypeAlias = Annotated[
@@ -131,7 +145,7 @@ Live: TypeAlias = Annotated[
 Quiet: TypeAlias = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
 
 
-@app.command(help=_HELP)
+@app.command(cls=PlainCommand, help=_HELP, short_help="Survey a folder with a tree of agents.")
 def demo(
     path: Folder = None,
     as_json: AsJson = False,
@@ -164,10 +178,10 @@ OnlyFaults: TypeAlias = Annotated[
     bool, typer.Option("--quiet", "-q", help="Print only what is not sound.")
 ]
 
-app.command(help=RUN_HELP)(run)
+app.command(cls=PlainCommand, help=RUN_HELP, short_help="Give a task to a real model.")(run)
 
 
-@app.command(help=_CHECK_HELP)
+@app.command(cls=PlainCommand, help=_CHECK_HELP, short_help="Check recorded logs.")
 def check(paths: Paths, as_json: CheckJson = False, quiet: OnlyFaults = False) -> None:
     """Check recorded logs and leave with the exit code."""
     from .recordings_command import check as check_logs

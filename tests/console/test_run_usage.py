@@ -85,8 +85,9 @@ def test_a_url_is_not_repeated() -> None:
 def test_a_task_without_words_is_refused(task: str, stdin: str | None) -> None:
     """run: an empty task, given or read, is wrong usage."""
     done = run(task, *MODEL, input=stdin)
-    assert done.exit_code == 2
-    assert " is empty\n" in done.stderr
+    assert (done.exit_code, done.stderr.count("\n")) == (2, 1)
+    assert " is empty; " in done.stderr
+    assert "what is to be done" in done.stderr
 
 
 def test_a_task_that_is_no_text_is_refused() -> None:
@@ -122,6 +123,44 @@ def test_numbers_out_of_range_are_refused(option: str) -> None:
     """run: an option whose number makes no sense is wrong usage."""
     done = run("Do it.", *MODEL, option, "-1")
     assert done.exit_code == 2
+    assert done.stderr.startswith(f"run: invalid value for '{option}': ")
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("run",), "run: missing argument 'TASK'; try broodline run --help\n"),
+        (("run", "a", "--nope"), "run: no such option: --nope"),
+        (("run", "a", "--\x1b[2J"), "run: no such option: --\\x1b[2J"),
+        (("demo", "--depth", "x"), "demo: invalid value for '--depth': "),
+        (("demo", "a", "b"), "demo: got unexpected extra argument"),
+        (("check",), "check: missing argument 'PATH...'; try broodline check --help\n"),
+        (("nope",), "broodline: no such command 'nope'; try broodline --help\n"),
+        (("--nope",), "broodline: no such option: --nope; try broodline --help\n"),
+    ],
+)
+def test_wrong_usage_has_one_form(words: tuple[str, ...], told: str) -> None:
+    """run: what the parser refuses is one plain line with the help to read, in every command."""
+    done = CliRunner().invoke(app, words)
+    assert (done.exit_code, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert done.stderr.startswith(told)
+    named = words[0] if words[0] in ("run", "demo", "check") else ""
+    assert done.stderr.endswith(f"; try broodline {named} --help\n".replace("  ", " "))
+
+
+@pytest.mark.parametrize("name", ["run", "demo"])
+def test_the_help_fits_a_terminal(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """run: at 80 columns an option takes two lines at most, and none shows a type."""
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("TERMINAL_WIDTH", "80")
+    text = CliRunner().invoke(app, [name, "--help"]).stdout
+    options = text.split("Options:\n")[1]
+    lines = options.splitlines()
+    starts = [at for at, line in enumerate(lines) if line.startswith("  -")]
+    assert max(b - a for a, b in zip(starts, [*starts[1:], len(lines)], strict=True)) <= 2
+    assert max(map(len, text.splitlines())) <= 80
+    assert "<" not in options.replace("<=", "")
+    assert "--depth N " in options
 
 
 def test_no_option_takes_a_key() -> None:

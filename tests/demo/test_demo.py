@@ -274,7 +274,9 @@ def test_wrong_usage_ends_with_2(capsys: pytest.CaptureFixture[str], arguments: 
     """demo: options that make no sense are refused before anything starts."""
     code, out, err = run(capsys, "demo", *arguments)
     assert (code, out) == (2, "")
-    assert "Usage: broodline demo" in err
+    assert err.startswith("demo: ")
+    assert err.endswith("; try broodline demo --help\n")
+    assert err.count("\n") == 1
 
 
 def test_the_version_and_the_help(capsys: pytest.CaptureFixture[str]) -> None:
@@ -307,7 +309,7 @@ def test_an_empty_folder_is_a_report_of_zeros(
 ) -> None:
     """demo: an empty folder is surveyed like any other."""
     code, out, _ = run(capsys, "demo", str(tmp_path))
-    assert (code, out.splitlines()[-1]) == (0, "demo: 1 agents, 1 turns, 1 tool calls, ok")
+    assert (code, out.splitlines()[-1]) == (0, "demo: 1 agent, 1 turn, 1 tool call, ok")
 
 
 def test_an_unreadable_folder_below_is_reported_and_the_survey_is_ok(

@@ -51,33 +51,43 @@ Folder: TypeAlias = Annotated[
     typer.Option(
         "--path",
         metavar="FOLDER",
-        help="What the tools read, and nothing outside.",
-        show_default="the current folder",
+        help="What the tools read; the current folder if absent.",
+        show_default=False,
     ),
 ]
 Depth: TypeAlias = Annotated[
-    int, typer.Option(min=0, max=64, help="Levels of agents below the root; 0 delegates nothing.")
+    int,
+    typer.Option(min=0, max=64, metavar="N", help="Levels of agents below the root; 0 for none."),
 ]
 Jobs: TypeAlias = Annotated[
     int,
-    typer.Option(min=1, max=1000, help="Tool calls, delegations too, that one agent runs at once."),
+    typer.Option(
+        min=1,
+        max=1000,
+        metavar="N",
+        help="Tool calls, delegations too, that one agent runs at once.",
+    ),
 ]
 MaxTokens: TypeAlias = Annotated[
     int | None,
-    typer.Option(min=1, max=2**31, help="Ceiling of one response.", show_default="the model's"),
+    typer.Option(min=1, max=2**31, metavar="N", help="Ceiling of one response."),
 ]
 MaxSteps: TypeAlias = Annotated[
-    int, typer.Option(min=1, max=100_000, help="Most requests of one agent.")
+    int, typer.Option(min=1, max=100_000, metavar="N", help="Most requests of one agent.")
 ]
 System: TypeAlias = Annotated[
     str | None,
-    typer.Option(metavar="TEXT", help="What the root is told it is.", show_default="our words"),
+    typer.Option(metavar="TEXT", help="What the root is told it is, in place of our words."),
 ]
 Timeout: TypeAlias = Annotated[
-    float, typer.Option(min=0.01, max=86_400, help="Seconds a model may be silent.")
+    float,
+    typer.Option(min=0.01, max=86_400, metavar="SECONDS", help="How long a model may be silent."),
 ]
 Retries: TypeAlias = Annotated[
-    int, typer.Option(min=0, max=1000, help="How often a request that failed is made again.")
+    int,
+    typer.Option(
+        min=0, max=1000, metavar="N", help="How often a request that failed is made again."
+    ),
 ]
 RecordTo: TypeAlias = Annotated[
     str | None,
@@ -125,7 +135,7 @@ def run(
         jobs=jobs,
         max_tokens=max_tokens,
         max_steps=max_steps,
-        system=_text(system, "--system") if system is not None else None,
+        system=_system(system),
         timeout=timeout,
         retries=retries,
         record=record,
@@ -158,23 +168,29 @@ def errand_of(order: Order, manner: Manner) -> Errand:
 
 def _task(given: str) -> str:
     if given != "-":
-        return _text(given, "the task")
+        return _text(given, "the task", "say what is to be done, or - to read it from stdin")
     if (stdin := sys.stdin) is None:
-        _refuse("the task is to come from stdin, which is closed")
+        _refuse("the task is to come from stdin, which is closed; give it as an argument")
     try:
-        return _text(stdin.read(), "the task on stdin")
+        return _text(stdin.read(), "the task on stdin", "write there what is to be done")
     except (OSError, UnicodeDecodeError) as error:
-        _refuse(f"the task on stdin cannot be read: {error}")
+        _refuse(f"the task on stdin cannot be read: {error}; give it as an argument")
 
 
-def _text(given: str, subject: str) -> str:
+def _text(given: str, subject: str, instead: str) -> str:
     if not given.strip():
-        _refuse(f"{subject} is empty")
+        _refuse(f"{subject} is empty; {instead}")
     try:
         given.encode()
     except UnicodeEncodeError:
-        _refuse(f"{subject} is no text in {sys.getfilesystemencoding()}")
+        _refuse(f"{subject} is no text in {sys.getfilesystemencoding()}; write it in that")
     return given
+
+
+def _system(given: str | None) -> str | None:
+    if given is None:
+        return None
+    return _text(given, "--system", "leave it out for our own words")
 
 
 def _named(model: str | None) -> str:
@@ -188,7 +204,8 @@ def _named(model: str | None) -> str:
 def _folder(path: str) -> str:
     problem, code = ("the path is empty", USAGE) if not path else ground_problem(path)
     if problem is not None:
-        _refuse(f"--path {shown(path)}: {problem}", code)
+        instead = "" if ";" in problem else "; name another folder"
+        _refuse(f"--path {shown(path)}: {problem}{instead}", code)
     return _absolute(path, "--path")
 
 
