@@ -19,6 +19,7 @@ from broodline.console.board import RunBoard
 from broodline.console.errand import Errand
 from broodline.console.mission import carry_out
 from broodline.console.order import Manner, Order
+from broodline.console.outcome import Outcome
 from broodline.console.record import Record
 from broodline.console.speech import Speech
 from broodline.console.voice import Narrator
@@ -27,13 +28,14 @@ from broodline.messages.chunk import (
     BlockStart,
     Chunk,
     Finish,
+    ModelFailure,
     ReasoningDelta,
     TextDelta,
     Usage,
     UsageChunk,
 )
 from broodline.messages.content import Reasoning, Text
-from broodline.messages.payload import TurnEnd
+from broodline.messages.payload import RetryPlanned, TurnEnd
 from broodline.survey.progress import Silence
 from broodline.survey.survey import Interruption
 
@@ -123,6 +125,35 @@ def test_one_advice_is_told(
     err = capsys.readouterr().err
     assert f"run: what to do: {told}" in err
     assert err.count("what to do: ") == 1
+
+
+def test_a_cause_is_told_once(capsys: Any) -> None:
+    """run: the first retry tells the cause in full, later ones of the same say so in short."""
+    long = f"connection to {'x' * 300} failed"
+    again = [fail("TRANSPORT", long, retry_after=0.0)] * 2
+    other = fail("SERVER", "no", status=500, retry_after=0.0)
+    part = call("list", folder="")
+    assert carried_out(*again, other, *again, part, *again, "Done.", max_steps=9) == 0
+    lines = [line for line in capsys.readouterr().err.splitlines() if "retrying" in line]
+    full, short = f"(TRANSPORT): {long}", "(TRANSPORT again, {} of 5)"
+    ends = [full, short.format(2), "(SERVER 500): no", full, short.format(5), full]
+    assert lines == [f"run: root: retrying in 0.0 s {end}" for end in [*ends, short.format(2)]]
+
+
+def test_what_agents_waited_for_is_told_by_reason(capsys: Any) -> None:
+    """run: interrupted while agents wait for a retry, each reason is one line, with its agents."""
+    board = RunBoard()
+    for name, why in (("root", ""), ("a", "down"), ("b", "down"), ("c", "full")):
+        worker = board.hired(name, None if name == "root" else "root")
+        board.name(worker, name)
+        if why:
+            failure = ModelFailure(why, "SERVER", 503)
+            worker.retry = RetryPlanned("", 1, 1, "acme", "normal", "", 1, 0, failure)
+    assert Outcome("interrupted").waits(board) == [
+        "2 agents were retrying after SERVER 503: down",
+        "c was retrying after SERVER 503: full",
+    ]
+    assert Outcome("failed").waits(board) == []
 
 
 def test_a_long_wait_is_told(capsys: Any) -> None:

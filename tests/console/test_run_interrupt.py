@@ -74,6 +74,7 @@ def test_an_interrupt_while_a_retry_waits(server: WireServer, one_command: Any) 
     assert process.returncode == 130
     assert len(server.requests) == 1
     assert ", 0 retries, " in err
+    assert "\nrun: root was retrying after SERVER 503: " in err
 
 
 STUBBORN = """

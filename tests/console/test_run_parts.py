@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import threading
 from pathlib import Path
@@ -11,10 +12,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.cells import cell_len
 from rich.console import Console
 
 from broodline import Runtime, ToolError
 from broodline.actors.models import ScriptedModel, call
+from broodline.console.arguments import arguments_shown
 from broodline.console.board import RunBoard
 from broodline.console.neutral import neutral, one_line
 from broodline.console.outlet import Outlet
@@ -26,8 +29,10 @@ from broodline.console.speech import Speech
 from broodline.console.tokens import Tokens
 from broodline.console.view import RunView
 from broodline.messages.chunk import ModelFailure, Usage
+from broodline.messages.payload import RetryPlanned
 from broodline.survey.ground import Ground
 from broodline.survey.passage import NotSurveyedError
+from broodline.survey.view import outcome_lines, tree_lines
 
 # -- what could steer a terminal
 
@@ -116,6 +121,43 @@ def test_tokens_are_summed_and_told() -> None:
     assert str(tokens) == "1,351 tokens in (300 cached), 241 out (40 reasoning)"
     assert tokens.total == 1592
     assert (tokens.to_dict() or {})["cacheWriteTokens"] == 50
+
+
+# -- the arguments of a call
+
+NAMES = ["CHANGELOG.md", "Makefile", "README.md", "pyproject.toml", "src.log"]
+
+
+def test_arguments_are_whole_or_visibly_a_part() -> None:
+    """run: lists end in a count, a text in an ellipsis behind it; what fits stays as it came."""
+    short = '{"folder": "",  "files": ["a"]}'
+    assert arguments_shown(short, 80) == short
+    listed = compact({"folder": "", "files": NAMES})
+    assert arguments_shown(listed, 60) == (
+        '{"folder":"","files":["CHANGELOG.md","Makefile", … 3 more]}'
+    )
+    assert arguments_shown(listed, 50) == '{"folder":"","files":["CHANGELOG.md", … 4 more]}'
+    assert arguments_shown(listed, 35) == '{"folder":"","files":[… 5]}'
+    assert arguments_shown(compact({"prompt": "word " * 50}), 30) == '{"prompt":"word word word "…}'
+    assert arguments_shown("no JSON " * 20, 12) == "no JSON no…"
+    assert arguments_shown('{"a":"' + "\x1b[2J" * 9, 20) == '{"a":"\\x1b[2J\\x1b[2…'
+    for odd in ("[" * 70_000, compact({"x": ["y" * 100_000]}), compact({"k" * 99: 1}), "1" * 99):
+        assert arguments_shown(odd, 20).endswith("…")
+
+
+@given(st.lists(st.text(min_size=1, max_size=30), max_size=40), st.integers(20, 90))
+def test_a_name_in_a_list_is_shown_whole(names: list[str], width: int) -> None:
+    """run: however long a list of names is, a name in it is whole or counted, within the width."""
+    line = arguments_shown(compact({"files": names}), width)
+    assert cell_len(line) <= width
+    if len(names) > 1 and " … " in line and line.endswith(" more]}"):
+        head, left = line.removesuffix(" more]}").rsplit(", … ", 1)
+        shown = names[: len(names) - int(left)]
+        assert head == one_line(compact({"files": shown}))[:-2]
+
+
+def compact(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 # -- the outlet
@@ -382,12 +424,53 @@ async def test_the_view_fits_any_terminal(width: int, height: int) -> None:
     root.attempt.add("word " * 5000)
     file = io.StringIO()
     console = Console(file=file, width=width, height=height, force_terminal=True, no_color=True)
-    console.print(RunView(board, speech, "the title"))
+    console.print(RunView(board, speech))
     lines = file.getvalue().splitlines()
     assert "\x1b[2J" not in file.getvalue()
     assert len(lines) <= max(height, 10)
     if width >= 12:
         assert any("the end" in line for line in lines)
+
+
+def test_tokens_are_no_matter_before_a_request_has_ended() -> None:
+    """run: the view says nothing of tokens until a request has ended, then also that none came."""
+    board = RunBoard()
+    board.hired("root", None)
+    assert "token" not in drawn(board)
+    board.requests += 1
+    assert "tokens not reported, 0." in drawn(board)
+
+
+def test_the_tree_stands_in_the_order_of_the_beginning() -> None:
+    """run: children stand as they began, as their logs are numbered, whatever they are called."""
+    board = RunBoard()
+    board.hired("root", None)
+    for number in range(12, 0, -1):
+        board.name(board.hired(str(number), "root"), f"kid {number}")
+    board.ended("7", "done")
+    lines = [line.plain for line in tree_lines(board, 20, 80)][1:]
+    assert [line.split("  ")[0][5:] for line in lines] == [f"kid {n}" for n in range(12, 0, -1)]
+    assert lines == [line.plain for line in outcome_lines(board, 20, 80)][1:]
+
+
+def test_a_cause_takes_the_room_that_is_left() -> None:
+    """run: the cause of a retry stands behind all else of a line, without model and address."""
+    board = RunBoard()
+    root = board.hired("root", None)
+    failure = ModelFailure("acme:x at http://h:1/v1: the connection\nfailed (why)", "TRANSPORT")
+    root.retry = RetryPlanned("", 1, 1, "acme", "normal", "", 1, 500, failure)
+    root.waiting = "retrying in 0.50 s (TRANSPORT)"
+    line = next(iter(tree_lines(board, 5, 80))).plain
+    assert line == "● root  retrying in 0.50 s (TRANSPORT): the connection failed (why)"
+    assert next(iter(tree_lines(board, 5, 50))).plain.endswith("(TRANSPORT): the conne…")
+    root.waiting = ""
+    assert root.detail() == ""
+
+
+def drawn(board: RunBoard) -> str:
+    file = io.StringIO()
+    Console(file=file, width=80).print(RunView(board, Speech(None, plain=False)))
+    return file.getvalue()
 
 
 def test_equal_labels_are_told_apart() -> None:

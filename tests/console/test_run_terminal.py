@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import re
 import select
 import signal
 import subprocess
@@ -12,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from broodline.testing.wire import WireServer, call, calls, cut, say, silent
+from broodline.testing.wire import WireServer, call, calls, cut, say, silent, status
 
 EVIL = "\x1b[2J\x1b]0;title\x07\x9b31m"
 
@@ -116,6 +117,52 @@ def test_a_broken_answer_is_disowned_above_the_tree(server: WireServer, one_comm
     end = text.split("\x1b[?25h")[-1]
     assert "Once" not in end
     assert "Whole." in end
+
+
+def test_what_stays_of_one_agent(server: WireServer, one_command: Any) -> None:
+    """run: title and tree line stay for one agent, too; thoughts show while they come."""
+    thoughts = ("First", " things", " first.")
+    listing = calls(call("list", {"folder": ""}), reasoning=thoughts)
+    server.play(silent("finish", of=listing), say("Whole."))
+    code, text = on_terminal(
+        one_command,
+        "Do it.",
+        "--show-reasoning",
+        moments=((b"thinks: First things first.", lambda _process: server.release()),),
+    )
+    assert code == 0
+    first, *_drawn, end = text.split("\x1b[?25")
+    assert first.startswith(f"run: {one_command.wire}:demo in ")
+    assert end.index("done, 36 tokens") < end.index("Whole.")
+    shown = text.split("\x1b[?25h")[0]
+    assert shown.index("thinks: First") < shown.index("run: thinks: First things first.")
+    assert "not reported" not in shown
+
+
+def test_a_terminal_says_why_it_waits(server: WireServer, one_command: Any) -> None:
+    """run: the tree tells the short cause of a retry; at the end Ctrl-C tells it in full."""
+    server.play(status(503, text="all is lost", retry_after=9.0))
+    code, text = on_terminal(
+        one_command,
+        "Do it.",
+        moments=((b"(SERVER 503)", lambda process: process.send_signal(signal.SIGINT)),),
+    )
+    assert code == 130
+    assert "(SERVER 503): " in re.sub(r"\x1b\[[0-9;]*m", "", text)
+    end = text.split("\x1b[?25h")[-1].replace("\r\n", "\n")
+    assert "\nrun: root was retrying after SERVER 503: " in end
+    assert "all is lost" in end
+
+
+def test_the_last_broken_answer_is_disowned_on_a_terminal(
+    server: WireServer, one_command: Any
+) -> None:
+    """run: on a terminal, too, words of the last attempt that broke off are called so."""
+    server.play(cut(after="text", of=say("Once ", "upon ")))
+    code, text = on_terminal(one_command, "Do it.", "--retries", "0")
+    end = text.split("\x1b[?25h")[-1].replace("\r\n", "\n")
+    assert code == 1
+    assert "Once \nrun: this answer broke off and is thrown away\nrun: TRANSPORT: " in end
 
 
 @pytest.mark.parametrize("how", ["--no-live", "-q"])

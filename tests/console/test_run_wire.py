@@ -146,6 +146,33 @@ def test_an_answer_that_broke_off_is_disowned(server: WireServer, one_command: A
     assert " (TRANSPORT): " in told[thrown + 1]
 
 
+@pytest.mark.parametrize("tries", [1, 2])
+def test_the_last_answer_that_broke_off_is_disowned(
+    server: WireServer, one_command: Any, tries: int
+) -> None:
+    """run: what was shown of the last attempt is called thrown away before the failure is told."""
+    server.play(*[cut(after="text", of=say("Once ", "upon "))] * tries)
+    done = one_command.here(TASK, "--retries", str(tries - 1))
+    assert done.returncode == 1
+    assert len(done.stdout.split("\n")) == tries + 1
+    told = done.stderr.splitlines()
+    assert sum("is thrown away" in line for line in told) == tries
+    last = told.index("run: this answer broke off and is thrown away")
+    assert told[last + 1].startswith("run: TRANSPORT: ")
+
+
+def test_nothing_is_thrown_away_where_nothing_was_shown(
+    server: WireServer, one_command: Any
+) -> None:
+    """run: with --json, or without a word, or where a refusal has words, nothing is disowned."""
+    server.play(cut(after="text", of=say("Once ", "upon ")))
+    assert "thrown" not in one_command.here(TASK, "--retries", "0", "--json").stderr
+    for word in (cut(after="headers"), refusal()):
+        server.play(word)
+        done = one_command.here(TASK, "--retries", "0")
+        assert (done.returncode, "thrown" in done.stderr) == (1, False)
+
+
 def test_quiet_still_disowns_what_stdout_shows(server: WireServer, one_command: Any) -> None:
     """run: --quiet says nothing of a run that goes well but what makes sense of stdout."""
     server.play(cut(after="text", of=say("Once ", "upon ")), say("Whole."))

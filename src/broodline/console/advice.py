@@ -6,6 +6,7 @@ import re
 
 from ..actors.models.advice import MARK, unadvised
 from ..messages.chunk import ModelFailure
+from .neutral import one_line
 from .order import Order
 
 KEYS = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"}
@@ -31,6 +32,9 @@ NOT_FOUND = 404
 _FOR_PYTHON = re.compile(r"; raise Runtime\([^)]*\)[^;]*")
 """What a failure advises those who write Python; the advice here takes its place."""
 
+_WHOSE = re.compile(r"^\S+ at \S+: ")
+"""How a failure names model and address in front."""
+
 
 def advice(failure: ModelFailure, order: Order) -> str | None:
     """What to do next, or None where nothing is known."""
@@ -55,6 +59,11 @@ def problem_text(failure: ModelFailure) -> str:
     status = f" {failure.status}" if failure.status is not None else ""
     request = f" (request {failure.request_id})" if failure.request_id else ""
     return f"{failure.code}{status}: {said(failure)}{request}"
+
+
+def short_cause(failure: ModelFailure) -> str:
+    """What was said of a failure, without whose it is; on one line."""
+    return one_line(" ".join(_WHOSE.sub("", said(failure)).split()))
 
 
 def said(failure: ModelFailure) -> str:

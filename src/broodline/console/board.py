@@ -6,8 +6,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..messages.chunk import ModelFailure
+from ..messages.payload import RetryPlanned
 from ..survey.board import Board, Node, State
 from ..survey.width import shortened
+from .advice import short_cause
 from .neutral import neutral, one_line
 from .pieces import Pieces
 from .tokens import Tokens
@@ -31,6 +33,8 @@ class Worker(Node):
         said: Text of its messages, one entry each.
         writing: Tool whose call is coming in.
         waiting: While it waits for a retry: the words for that.
+        retry: Since a request failed and until the next one has not: what was planned last.
+        number: How many agents began before it.
         turns: How many it took.
         retries: How often a request was made again.
         end: Kind of its last turn's end, or None before.
@@ -43,6 +47,8 @@ class Worker(Node):
     said: list[str] = field(default_factory=list[str])
     writing: str = ""
     waiting: str = ""
+    retry: RetryPlanned | None = None
+    number: int = 0
     turns: int = 0
     retries: int = 0
     end: str | None = None
@@ -54,6 +60,14 @@ class Worker(Node):
         spent = f"{self.tokens.total:,} tokens" if self.tokens.reports else ""
         words = [self._doing() if self.state == "running" else self._outcome(), spent]
         return ", ".join(word for word in words if word)
+
+    def detail(self) -> str:
+        """While it waits for a retry: why, in short."""
+        return short_cause(self.retry.failure) if self.waiting and self.retry is not None else ""
+
+    def place(self) -> tuple[int, str]:
+        """Children stand in the order in which they began."""
+        return self.number, ""
 
     def _doing(self) -> str:
         if self.waiting:
@@ -127,6 +141,7 @@ class RunBoard(Board):
         self.workers: dict[str, Worker] = {}
         self.tokens = Tokens()
         self.retries = 0
+        self.requests = 0  # that have ended, in whatever way
         self._labels: dict[str, int] = {}
 
     @property
@@ -136,7 +151,8 @@ class RunBoard(Board):
 
     def hired(self, agent: str, parent: str | None) -> Worker:
         """An agent was created."""
-        worker = self.workers[agent] = Worker(agent, self.workers.get(parent or ""))
+        worker = Worker(agent, self.workers.get(parent or ""), number=len(self.workers))
+        self.workers[agent] = worker
         worker.label = CHILD if worker.parent is not None else ROOT
         return self.add(worker)
 

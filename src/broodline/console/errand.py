@@ -39,10 +39,11 @@ from .notes import noted
 from .order import Manner, Order
 from .outcome import Outcome
 from .outlet import Outlet
+from .pieces import Pieces
 from .record import Record
 from .speech import Speech
 from .view import RunView
-from .voice import Narrator
+from .voice import THROWN_AWAY, Narrator
 
 GRACE = 2.0
 """Seconds that a slow reader gets for what was said before an interruption."""
@@ -94,7 +95,8 @@ class Errand:
                 loop.call_soon_threadsafe(interruption.request, cause)
 
         self._stop = give_up
-        with self._progress() as progress:
+        thinking = Pieces()
+        with self._progress(thinking) as progress:
 
             def stop(number: signal.Signals) -> None:
                 self._signal = number
@@ -105,7 +107,7 @@ class Errand:
                 self._speech,
                 progress,
                 wordy=not (self._live or self.manner.quiet),
-                reasoning=self.manner.reasoning,
+                thinking=thinking if self.manner.reasoning else None,
             )
             try:
                 with noted(progress.say), caught(stop, progress.give_back):
@@ -134,12 +136,13 @@ class Errand:
         return apart and not Console(stderr=True).is_dumb_terminal
 
     @contextmanager
-    def _progress(self) -> Generator[Progress]:
+    def _progress(self, thinking: Pieces) -> Generator[Progress]:
         title = f"run: {one_line(self.order.model)} in {shown(self.order.path)}"
         err = _err()
         if self._live:
             console = Console(stderr=True, highlight=False)
-            with drawn(RunView(self.board, self._speech, title), console) as progress:
+            console.print(title, markup=False, soft_wrap=True)
+            with drawn(RunView(self.board, self._speech, thinking), console) as progress:
                 yield progress
             return
         shared = err is not None and _one_place(_out(), err)
@@ -164,10 +167,14 @@ class Errand:
         if self.manner.as_json:
             document = outcome.to_dict(self.order, self.board)
             self._say(json.dumps(document, indent=2) + "\n")
-        elif self._live and self.board.agents > 1:
+        elif self._live and self.board.agents:
             self._draw_outcome()
         if not self.manner.as_json:
             self._speech.deliver(self._say)
+            if outcome.broke_off() and self._speech.attempt:
+                self._note(THROWN_AWAY)
+        for line in outcome.waits(self.board):
+            self._note(f"run: {one_line(line)}")
         trouble = outcome.trouble()
         if trouble is not None:
             self._note(f"run: {one_line(trouble)}")

@@ -49,6 +49,10 @@ class Outcome:
             return problem_text(self.failure)
         return self.problem or _ENDS.get(self.stop_reason or "", f"ended: {self.stop_reason}")
 
+    def broke_off(self) -> bool:
+        """Whether words of a message that came in are no answer; a refusal is one."""
+        return self.failure is not None and self.failure.code != "REFUSAL"
+
     def advice(self, order: Order) -> str | None:
         """What a person can do about it; None where nothing is known."""
         if self.status != "failed":
@@ -56,6 +60,16 @@ class Outcome:
         if self.failure is not None:
             return advice(self.failure, order)
         return "raise --max-tokens" if self.stop_reason == "max-tokens" else None
+
+    def waits(self, board: RunBoard) -> list[str]:
+        """Why requests were being made again when an interruption came, a line a reason."""
+        if self.status != "interrupted":
+            return []
+        found: dict[str, list[str]] = {}
+        for worker in board.workers.values():
+            if worker.retry is not None:
+                found.setdefault(problem_text(worker.retry.failure), []).append(worker.label)
+        return [f"{_who(labels)} retrying after {why}" for why, labels in found.items()]
 
     def summary(self, board: RunBoard) -> str:
         """The last line of a run."""
@@ -91,3 +105,9 @@ class Outcome:
             "seconds": round(self.seconds, 3),
             "tree": board.tree(),
         }
+
+
+def _who(labels: list[str]) -> str:
+    if len(labels) == 1:
+        return f"{labels[0]} was"
+    return f"{number_of(len(labels), 'agent')} were"

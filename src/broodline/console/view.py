@@ -9,13 +9,14 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
 from ..survey.view import tree_lines, work
-from ..survey.width import clipped, shortened
+from ..survey.width import clipped
 from .board import RunBoard
-from .neutral import neutral
+from .neutral import neutral, one_line
+from .pieces import Pieces
 from .speech import PARAGRAPH, Speech
 
 _FIXED = 7
-"""Lines that are neither tree nor words: title, sums, blank lines, the cursor's."""
+"""Lines that are neither tree nor words: the title above, sums, blank lines, the cursor's."""
 
 
 class RunView:
@@ -24,13 +25,13 @@ class RunView:
     Args:
         board: The agents.
         speech: What the root said so far.
-        title: The first line.
+        thinking: What the root thinks at the moment, where that is to be shown.
     """
 
-    def __init__(self, board: RunBoard, speech: Speech, title: str) -> None:
+    def __init__(self, board: RunBoard, speech: Speech, thinking: Pieces | None = None) -> None:
         self.board = board
         self.speech = speech
-        self.title = title
+        self.thinking = Pieces() if thinking is None else thinking
         self._start = time.monotonic()
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
@@ -38,10 +39,9 @@ class RunView:
         width = options.max_width
         plain = options.ascii_only
         room = max(height - _FIXED, 2)
-        yield clipped(Text(shortened(self.title, width, plain), "bold"), width, plain)
         yield Text("")
         # Both get what the other leaves, and half of the room where neither leaves any.
-        words = self._words(console, width, room)
+        words = [*self._words(console, width, room), *self._thoughts(console, width, room)]
         tree = list(tree_lines(self.board, max(room - len(words), room // 2), width, plain))
         yield from tree
         yield Text("")
@@ -50,7 +50,16 @@ class RunView:
             yield Text("")
         yield clipped(Text(work(self.board)), width, plain)
         seconds = time.monotonic() - self._start
-        yield clipped(Text(f"{self.board.tokens}, {seconds:.1f} s"), width, plain)
+        # As long as no request has ended nothing could have been reported.
+        spent = f"{self.board.tokens}, " if self.board.requests else ""
+        yield clipped(Text(f"{spent}{seconds:.1f} s"), width, plain)
+
+    def _thoughts(self, console: Console, width: int, most: int) -> list[Text]:
+        """The last lines of what the root thinks at the moment."""
+        thought = one_line(self.thinking.end(most * width).strip())
+        if not thought:
+            return []
+        return list(Text(f"thinks: {thought}", "dim").wrap(console, width))[-most:]
 
     def _words(self, console: Console, width: int, most: int) -> list[Text]:
         """The last lines of what the root said."""

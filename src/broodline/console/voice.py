@@ -4,24 +4,35 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from ..messages.chunk import ModelFailure
 from ..messages.payload import RetryPlanned, ToolCalled
 from ..survey.progress import Progress
-from ..survey.width import shortened
+from ..survey.width import cut, shortened
 from .advice import said
+from .arguments import arguments_shown
 from .board import Worker
 from .neutral import one_line
+from .pieces import Pieces
 from .speech import Speech
 
 ARGUMENTS_KEPT = 80
 """Columns of a tool call's arguments in a line of progress."""
 
 TEXT_KEPT = 160
-"""Columns of what went wrong in a line of progress."""
+"""Columns of what a tool said went wrong in a line of progress."""
+
+MOST_TEXT = 2000
+"""Columns of why a request failed, which is told in full within reason."""
 
 DELEGATION = "subagent"
 """The tool whose calls show as the children that it starts."""
 
-THROWN_AWAY = "run: this answer broke off and is thrown away; the model begins again"
+THROWN_AWAY = "run: this answer broke off and is thrown away"
+
+
+def told(failure: ModelFailure) -> str:
+    """Why a request failed, on one line."""
+    return cut(one_line(said(failure)), MOST_TEXT)
 
 
 class Voice(Protocol):
@@ -55,8 +66,11 @@ class Voice(Protocol):
         """A tool call ended in an error."""
         ...
 
-    def retrying(self, worker: Worker, retry: RetryPlanned) -> None:
-        """A request failed and is made again after a wait; what came in of it does not count."""
+    def retrying(self, worker: Worker, retry: RetryPlanned, known: bool) -> None:
+        """A request failed and is made again after a wait; what came in of it does not count.
+
+        `known`: the last one failed for the same reason.
+        """
         ...
 
 
@@ -67,17 +81,16 @@ class Narrator:
         speech: The root's words.
         progress: Takes lines.
         wordy: Tell each agent and each call; without it only what concerns the speech.
-        reasoning: Tell what the root thinks.
+        thinking: Tell what the root thinks; what came in of its last line is kept here.
     """
 
     def __init__(
-        self, speech: Speech, progress: Progress, *, wordy: bool, reasoning: bool = False
+        self, speech: Speech, progress: Progress, *, wordy: bool, thinking: Pieces | None = None
     ) -> None:
         self._speech = speech
         self._progress = progress
         self._wordy = wordy
-        self._reasoning = reasoning
-        self._thought = ""
+        self._thought = thinking
 
     def started(self, worker: Worker) -> None:
         """Tell of a child; the root is no news."""
@@ -97,11 +110,13 @@ class Narrator:
 
     def thought(self, worker: Worker, piece: str) -> None:
         """Pass on what the root thinks, line by line."""
-        if worker.parent is not None or not self._reasoning:
+        if worker.parent is not None or self._thought is None:
             return
-        *lines, self._thought = (self._thought + piece).split("\n")
-        for line in lines:
-            self._think(line)
+        first, *others = piece.split("\n")
+        self._thought.add(first)
+        for part in others:
+            self._end_thought()
+            self._thought.add(part)
 
     def finished(self, worker: Worker) -> None:
         """The root's next words are a new paragraph."""
@@ -113,28 +128,28 @@ class Narrator:
         """Tell of a call; of a delegation the child itself is the news."""
         if call.name == DELEGATION:
             return
-        arguments = one_line(shortened(call.arguments, ARGUMENTS_KEPT))
+        arguments = arguments_shown(call.arguments, ARGUMENTS_KEPT)
         self._line(
             f"{worker.label}: {one_line(shortened(call.name, ARGUMENTS_KEPT))} {arguments}".rstrip()
         )
 
     def refused(self, worker: Worker, name: str, text: str) -> None:
         """Tell of a call that failed."""
-        why = one_line(shortened(text.removeprefix("Error: "), TEXT_KEPT))
+        why = cut(one_line(text[:MOST_TEXT].removeprefix("Error: ")), TEXT_KEPT)
         self._line(f"{worker.label}: {one_line(shortened(name, ARGUMENTS_KEPT))} failed: {why}")
 
-    def retrying(self, worker: Worker, retry: RetryPlanned) -> None:
+    def retrying(self, worker: Worker, retry: RetryPlanned, known: bool) -> None:
         """Tell of a retry, and that what was shown of the answer does not count."""
         self._end_thought()
         if worker.parent is None and self._speech.take_back():
-            self._progress.say(THROWN_AWAY)
-        why = one_line(shortened(said(retry.failure), TEXT_KEPT))
-        self._line(f"{worker.label}: {worker.waiting}: {why}")
+            self._progress.say(f"{THROWN_AWAY}; the model begins again")
+        why = "" if known else f": {told(retry.failure)}"
+        self._line(f"{worker.label}: {worker.waiting}{why}")
 
     def _why(self, worker: Worker) -> str:
         if worker.failure is None:
             return ""
-        return f": {one_line(shortened(said(worker.failure), TEXT_KEPT))}"
+        return f": {told(worker.failure)}"
 
     def _line(self, line: str) -> None:
         if self._wordy:
@@ -145,5 +160,6 @@ class Narrator:
             self._progress.say(f"run: thinks: {one_line(line)}")
 
     def _end_thought(self) -> None:
-        self._think(self._thought)
-        self._thought = ""
+        if self._thought:
+            self._think(str(self._thought))
+            self._thought.clear()

@@ -24,6 +24,7 @@ from ..messages.payload import (
 )
 from ..supervision.runtime import Runtime
 from ..survey.width import shortened
+from .advice import said
 from .board import RunBoard, Worker
 from .neutral import one_line
 from .voice import DELEGATION, Voice
@@ -113,6 +114,9 @@ class _Follower:
     def replied(self, reply: AssistantReplied) -> None:
         """A message is complete, or was kept as far as it had come."""
         self.worker.said.append(text_of(reply.message.content))
+        if not reply.interrupted:
+            self.board.requests += 1
+            self.worker.retry = None
         self._fresh()
         self.voice.finished(self.worker)
 
@@ -138,8 +142,11 @@ class _Follower:
 
     def retrying(self, retry: RetryPlanned) -> None:
         """A request failed and is to be made again."""
-        self.worker.waiting = retry_words(retry)
-        self.voice.retrying(self.worker, retry)
+        self.board.requests += 1
+        known = self.worker.retry is not None and same_cause(self.worker.retry, retry)
+        self.worker.retry = retry
+        self.worker.waiting = retry_words(retry, known)
+        self.voice.retrying(self.worker, retry, known)
         self._fresh()
 
     def again(self, _retry: RetryStarted) -> None:
@@ -153,6 +160,9 @@ class _Follower:
         self.worker.waiting = ""
         self.worker.end = end.reason.kind
         self.worker.failure = end.reason.error
+        if end.reason.error is not None:
+            self.board.requests += 1
+            self.worker.retry = None
 
     def _say(self, text: str) -> None:
         self.worker.attempt.add(text)
@@ -177,11 +187,20 @@ class _Follower:
         )
 
 
-def retry_words(retry: RetryPlanned) -> str:
-    """``retrying in 2.0 s (RATE_LIMIT 429)``."""
+def same_cause(first: RetryPlanned, second: RetryPlanned) -> bool:
+    """Whether both are made for what a person would call the same reason."""
+    one, other = first.failure, second.failure
+    return (one.code, one.status, said(one)) == (other.code, other.status, said(other))
+
+
+def retry_words(retry: RetryPlanned, known: bool = False) -> str:
+    """``retrying in 2.0 s (RATE_LIMIT 429)``; where that is `known` ``(… again, 3 of 5)``."""
     seconds = retry.delay_ms / 1000
     failure = retry.failure
     why = failure.code if failure.status is None else f"{failure.code} {failure.status}"
+    if known:
+        most = "" if retry.max_retries is None else f" of {retry.max_retries:,}"
+        why = f"{why} again, {retry.retry:,}{most}"
     wait = f"{seconds:.1f}" if seconds >= 0.95 or not seconds else f"{seconds:.2f}"
     return f"retrying in {wait} s ({why})"
 

@@ -62,6 +62,14 @@ class Node:
             return f"waits for {working:,} of {len(self.children):,} children"
         return self.doing or ("thinks" if self.label else "")
 
+    def detail(self) -> str:
+        """What a line of the tree tells behind the note, as far as there is room."""
+        return ""
+
+    def place(self) -> tuple[int, str]:
+        """Where it stands among the children of its parent: folders stand by name."""
+        return 0, self.label
+
     def refusal(self) -> str | None:
         """Why its folder itself could not be read; None if it could, or while it is at work."""
         if self.facts is not None:

@@ -130,7 +130,7 @@ def _walk(root: Node, chosen: dict[Node, None], plain: bool) -> Iterator[tuple[N
     while stack:
         node, guide, indent = stack.pop()
         yield node, guide
-        shown = sorted(below.get(node, []), key=lambda child: child.label)
+        shown = sorted(below.get(node, []), key=lambda child: child.place())
         lines = [(child, indent + tee, indent + bar) for child in shown]
         if lines:
             lines[-1] = (shown[-1], indent + elbow, indent + gap)
@@ -150,4 +150,6 @@ def _line(node: Node, guides: str, width: int, plain: bool) -> Text:
         (label, "bold" if node.label else "dim"),
         (behind, "dim" if node.state == "done" else colour),
     )
+    if note and (detail := node.detail()):
+        text.append(f": {detail}", colour)
     return clipped(text, width, plain)

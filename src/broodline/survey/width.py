@@ -24,6 +24,14 @@ def shortened(text: str, width: int, plain: bool = False) -> str:
     return head + gap + tail
 
 
+def cut(text: str, width: int, plain: bool = False) -> str:
+    """Leave out the end of a text that is wider than `width` columns."""
+    if cell_len(text) <= width:
+        return text
+    gap = "..." if plain else "…"
+    return set_cell_size(text, max(width - len(gap), 0)).rstrip(" ") + gap
+
+
 def wrapped(words: Iterable[str], width: int, plain: bool = False) -> Iterator[str]:
     """Join words by blanks into lines of at most `width` columns; what is wider is shortened."""
     line = ""
