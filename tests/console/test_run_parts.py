@@ -139,6 +139,9 @@ def test_arguments_are_whole_or_visibly_a_part() -> None:
     assert arguments_shown(listed, 50) == '{"folder":"","files":["CHANGELOG.md", … 4 more]}'
     assert arguments_shown(listed, 35) == '{"folder":"","files":[… 5]}'
     assert arguments_shown(compact({"prompt": "word " * 50}), 30) == '{"prompt":"word word word "…}'
+    both = compact({"f": ["n" * 8, "b"], "p": "p" * 15, "q": "q" * 15, "r": "r"})
+    told = '{"f":[… 2],"p":"ppppppp"…,"q":"qqqqqqq"…,"r":"r"}'
+    assert arguments_shown(both, 60) == told
     assert arguments_shown("no JSON " * 20, 12) == "no JSON no…"
     assert arguments_shown('{"a":"' + "\x1b[2J" * 9, 20) == '{"a":"\\x1b[2J\\x1b[2…'
     for odd in ("[" * 70_000, compact({"x": ["y" * 100_000]}), compact({"k" * 99: 1}), "1" * 99):
