@@ -42,7 +42,7 @@ test: hello $(VENV)/equipped ## set up .venv; linter, format, two type checkers,
 	echo "make test: $$passed passed; lint, format, mypy, pyright and layers are clean"
 
 hello:
-	@echo "make test: set-up if needed, then $(words $(GATES)) gates ($(GATES)); about 3 minutes on two free cores"
+	@echo "make test: set-up if needed, then $(words $(GATES)) gates ($(GATES)); about 5 minutes on two free cores"
 
 lint: $(VENV)/equipped
 	@echo "lint: ruff check"
