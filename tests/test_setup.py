@@ -89,7 +89,7 @@ def test_every_gate_runs_and_the_last_line_counts_the_tests(tmp_path: Path) -> N
     done = make(tmp_path, "test")
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
-    assert "3 minutes" in lines[0]
+    assert "5 minutes" in lines[0]
     assert lines[-1].startswith("make test: 17 passed;")
 
 
