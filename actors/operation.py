@@ -225,6 +225,7 @@ class _Steps(WatchedCoroutine[Any]):
             elapsed = watch.now() - start
             if elapsed > watch.threshold:
                 watch.report(elapsed, self._culprit)
+            del self  # this frame may live on as the caller of the work's, which its error keeps
 
     def throw(self, typ: Any, val: Any = None, tb: Any = None, /) -> Any:
         try:
@@ -232,6 +233,8 @@ class _Steps(WatchedCoroutine[Any]):
         except BaseException as error:
             self._end(error)
             raise StopIteration from None
+        finally:
+            del self
 
     def close(self) -> None:
         try:
