@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..messages.errors import BroodlineError, ModelError
+from ..messages.errors import BroodlineError, ConfigurationError, ModelError
 from ..messages.event import Event, Replace
+from ..messages.lossless import type_name
 from ..messages.payload import AssistantReplied, EndSeed, ToolAnswered
 from .fold import replay_inbox
 from .invariants import RULES, Balance
@@ -42,6 +43,11 @@ def check_log(log: RecordedLog, *, parent: RecordedLog | None = None) -> tuple[s
     Returns:
         One text a fault, with the number of its event, in the order of the log.
     """
+    if not isinstance(log, RecordedLog):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ConfigurationError(
+            f"check_log takes what read_log gave, not {type_name(log)}; write "
+            "check_log(read_log(...)), which takes a path, rows and a live session"
+        )
     events = log.events
     for position, event in enumerate(events):
         if event.seq != position:

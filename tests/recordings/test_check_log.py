@@ -19,6 +19,7 @@ from broodline.messages.chunk import (
     Usage,
 )
 from broodline.messages.content import Text, ToolCall
+from broodline.messages.errors import ConfigurationError
 from broodline.messages.event import Replace
 from broodline.messages.header import SessionHeader
 from broodline.messages.message import UserMessage
@@ -574,3 +575,10 @@ def test_a_script_is_checked_for_its_streams(kit: SimpleNamespace) -> None:
     assert check_log(build.log()) == ()
     build.stream(*kit.said("three")[:2], *kit.said("four"))
     assert fault(build.log()).startswith("response 2: ")
+
+
+@pytest.mark.parametrize("wrong", [None, "session.jsonl", [], 5])
+def test_what_is_no_log_is_refused(wrong: Any) -> None:
+    """DESIGN 8: check_log takes what read_log gave, and says so of anything else."""
+    with pytest.raises(ConfigurationError, match="read_log"):
+        check_log(wrong)

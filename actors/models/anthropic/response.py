@@ -13,6 +13,8 @@ from collections.abc import Coroutine
 from contextlib import suppress
 from typing import Any
 
+from .frame import name_frames
+
 _LINGER = 0.25  # seconds a finished response may take to end its body
 
 
@@ -40,6 +42,7 @@ class AnthropicResponse:
         """
         self._opening = asyncio.ensure_future(request)
         self.events = await _undisturbed(self._opening)
+        name_frames(self.events)
         self._remember()
 
     async def next(self) -> object:
