@@ -6,7 +6,7 @@ import random as randomness
 from collections.abc import Sequence
 from typing import cast
 
-from ..actors.memory_store import MemoryStore
+from ..actors.stores.memory import MemoryStore
 from ..actors.models.retry import RetryPolicy
 from ..actors.store import Store
 from ..messages.errors import ConfigurationError

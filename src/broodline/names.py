@@ -9,7 +9,6 @@ from .actors.actor import EventLoopActor
 from .actors.agent import Agent
 from .actors.cancellation import CancellationToken
 from .actors.handle import AgentHandle
-from .actors.memory_store import MemoryStore
 from .actors.models.anthropic.model import AnthropicModel
 from .actors.models.conversation import Conversation
 from .actors.models.naming import model_named
@@ -24,6 +23,7 @@ from .actors.recording_check import check_log
 from .actors.recording_writer import write_log, write_recording
 from .actors.registration import Registration
 from .actors.reply import Reply
+from .actors.stores.memory import MemoryStore
 from .actors.tools.decorator import tool
 from .actors.tools.tool import Tool, ToolContext
 from .messages.chunk import Usage

@@ -10,7 +10,7 @@ import pytest
 
 from broodline.actors.agent import Agent
 from broodline.actors.host import AgentHost
-from broodline.actors.memory_store import MemoryStore
+from broodline.actors.stores.memory import MemoryStore
 from broodline.actors.models import Model
 from broodline.actors.settings import AgentSettings
 

@@ -22,7 +22,7 @@ from broodline.actors.agent import Agent
 from broodline.actors.fold import replay_inbox
 from broodline.actors.host import AgentHost
 from broodline.actors.invariants import RULES, Balance
-from broodline.actors.memory_store import MemoryStore
+from broodline.actors.stores.memory import MemoryStore
 from broodline.actors.notice import Reject
 from broodline.actors.settings import AgentSettings
 from broodline.actors.tools.tool import Tool

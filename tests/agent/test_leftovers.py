@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from broodline.actors.agent import Agent
-from broodline.actors.memory_store import MemoryStore
+from broodline.actors.stores.memory import MemoryStore
 from broodline.actors.models import ScriptedModel, call, text
 from broodline.actors.tools.tool import Tool
 from broodline.messages.chunk import BlockEnd, Chunk, Finish

@@ -10,7 +10,7 @@ import pykka
 import pytest
 
 from broodline.actors.host import AgentHost
-from broodline.actors.memory_store import MemoryStore
+from broodline.actors.stores.memory import MemoryStore
 from broodline.actors.models import ScriptedModel, hang, text
 from broodline.actors.settings import AgentSettings
 from broodline.messages.content import text_of

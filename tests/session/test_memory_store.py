@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from broodline.actors.memory_store import MemoryStore
+from broodline.actors.stores.memory import MemoryStore
 from broodline.actors.session import Session
 from broodline.actors.store import Lease, Store, Writer
 from broodline.messages.errors import ConfigurationError, SessionError, SessionLeasedError

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from broodline.actors.memory_store import MemoryStore
+from broodline.actors.stores.memory import MemoryStore
 from broodline.messages.errors import ConfigurationError, SessionLeasedError
 from broodline.messages.event import Event
 from broodline.messages.header import SessionHeader

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from broodline.actors.hooks import Hooks
-from broodline.actors.memory_store import MemoryStore
+from broodline.actors.stores.memory import MemoryStore
 from broodline.actors.session import Session
 from broodline.actors.sessions import SessionRegistry
 from broodline.messages.errors import (

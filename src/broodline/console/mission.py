@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 
 from ..actors.handle import AgentHandle
-from ..actors.memory_store import MemoryStore
+from ..actors.stores.memory import MemoryStore
 from ..actors.models.protocol import Model
 from ..actors.models.retry import RetryPolicy
 from ..actors.tools.tool import Tool

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ..actors.fold import select_output
 from ..actors.handle import AgentHandle
-from ..actors.memory_store import MemoryStore
+from ..actors.stores.memory import MemoryStore
 from ..actors.models import RuleModel
 from ..messages.content import text_of
 from ..messages.errors import BroodlineError

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..messages.errors import ConfigurationError, SessionError, SessionLeasedError
-from ..messages.event import Event
-from ..messages.header import SessionHeader
-from ..messages.plain import quoted
-from .seed import ends_in_open_turn
-from .store import Lease, StoredLog
+from ...messages.errors import ConfigurationError, SessionError, SessionLeasedError
+from ...messages.event import Event
+from ...messages.header import SessionHeader
+from ...messages.plain import quoted
+from ..seed import ends_in_open_turn
+from ..store import Lease, StoredLog
 
 
 class Record:
