@@ -17,9 +17,11 @@ from ..messages.message import UserMessage
 from ..messages.payload import (
     AssistantReplied,
     ChunkReceived,
+    DeliveryRefused,
     EndSeed,
     InboxSpliced,
     InboxTarget,
+    OptionsChosen,
     StepStart,
     TurnEnd,
     TurnStart,
@@ -42,11 +44,12 @@ class ConsumedWork:
 class ConsumedWorkFold:
     """The fold behind `consumed_work`, for feeding it event by event."""
 
-    __slots__ = ("_claimed", "_open", "_stepped", "dropped_unrun", "end")
+    __slots__ = ("_claimed", "_dropped", "_open", "_stepped", "end")
 
     def __init__(self) -> None:
         self.end: TurnEnd | None = None
-        self.dropped_unrun = False
+        # Numbers of the splices that dropped work.
+        self._dropped: set[int] = set()
         self._open = self._stepped = self._claimed = False
 
     def feed(self, event: Event) -> None:
@@ -58,26 +61,33 @@ class ConsumedWorkFold:
         elif kind is StepStart:
             self._stepped = self._open
         elif type(data) is InboxSpliced:
-            self._spliced(data)
+            self._spliced(event.seq, data)
         elif type(data) is TurnEnd:
             self._ended(data)
+        elif type(data) is DeliveryRefused:
+            self._dropped.discard(data.seq)  # it had never been accepted
 
     def result(self) -> ConsumedWork:
         """What the events so far come to."""
         return ConsumedWork(self.end, self.dropped_unrun)
 
-    def _spliced(self, data: InboxSpliced) -> None:
+    @property
+    def dropped_unrun(self) -> bool:
+        """Whether accepted work was cancelled out of the inbox after `end`."""
+        return bool(self._dropped)
+
+    def _spliced(self, seq: int, data: InboxSpliced) -> None:
         if not data.removed_count:
             return
         if data.outcome != "canceled":
             self._claimed = self._claimed or self._open
         elif not data.inserted:
-            self.dropped_unrun = True
+            self._dropped.add(seq)
 
     def _ended(self, data: TurnEnd) -> None:
         if self._stepped or (self._claimed and data.reason.kind != "completed"):
             self.end = data
-            self.dropped_unrun = False
+            self._dropped.clear()
         self._open = self._stepped = self._claimed = False
 
 
@@ -169,6 +179,15 @@ def replay_inbox(
             )
         items[data.start : end] = data.inserted
     return lists["next-turn"], lists["next-step"]
+
+
+def options_of(header: SessionHeader, events: Sequence[Event]) -> OptionsChosen:
+    """What the latest own ``agent/options`` of a log says; all None where there is none."""
+    for index in range(len(events) - 1, (header.seed_length or 0) - 1, -1):
+        data = events[index].data
+        if type(data) is OptionsChosen:
+            return data
+    return OptionsChosen()
 
 
 def usage_of(header: SessionHeader, events: Sequence[Event]) -> Usage | None:

@@ -5,6 +5,9 @@ turn, strictly first in, first out; ``next-step`` holds steering and context,
 taken as a whole at the next step boundary. Every change is an event, committed
 before the lists change and before anybody is told (spec core section 7).
 
+A message may be *held*: it is pending, but its insert is not on disk yet, so nobody
+claims it and it wakes nobody (DESIGN section 3).
+
 All of it runs on the runtime's loop.
 """
 
@@ -19,33 +22,10 @@ from ..messages.message import MessageId, UserMessage
 from ..messages.payload import InboxSpliced, InboxTarget
 from .fold import replay_inbox
 from .session import Session
+from .splice import Mark, Splice, normalise_splice
 
 Change: TypeAlias = Literal["enqueue", "dequeue", "discard"]
 Notify: TypeAlias = Callable[[Change, UserMessage, InboxTarget], None]
-
-
-def normalise_splice(length: int, start: int, delete_count: int) -> tuple[int, int]:
-    """Bring a splice into range: the first index and how many items go.
-
-    A negative start counts from the end; what lies outside is clamped.
-    Source: spec core section 7.
-    """
-    first = max(length + start, 0) if start < 0 else min(start, length)
-    return first, max(0, min(delete_count, length - first))
-
-
-class _Splice:
-    """A change, and what it takes to take it back: who of the removed had been waking."""
-
-    __slots__ = ("event", "removed", "waking", "woke")
-
-    def __init__(
-        self, event: InboxSpliced, removed: tuple[UserMessage, ...], *, waking: bool
-    ) -> None:
-        self.event = event
-        self.removed = removed
-        self.waking = waking
-        self.woke: tuple[bool, ...] = ()
 
 
 class Inbox:
@@ -64,6 +44,7 @@ class Inbox:
     __slots__ = (
         "_bound",
         "_changing",
+        "_held",
         "_ids",
         "_next_step",
         "_next_turn",
@@ -81,11 +62,13 @@ class Inbox:
         if session.seq:
             self._next_turn, self._next_step = replay_inbox(session.header, session.events)
         # Changes whose event is being told: who reads meanwhile sees the lists before them.
-        self._changing: list[_Splice] | None = None
+        self._changing: list[Splice] | None = None
         self.waking = 0
         # Whether each pending message wakes. Only there while something is pending:
         # most inboxes are empty most of the time.
         self._ids: dict[MessageId, bool] | None = None
+        # The held messages: the number of their insert, and whether they will wake.
+        self._held: dict[MessageId, tuple[int, bool]] | None = None
         for message in (*self._next_turn, *self._next_step):
             self._add_id(message.id, waking=False)
 
@@ -106,12 +89,25 @@ class Inbox:
         return self._ids is not None and message_id in self._ids
 
     def has(self, target: InboxTarget) -> bool:
-        """Whether that list holds anything."""
-        return bool(self._list(target))
+        """Whether a claim of that list would find anything."""
+        items = self._list(target)
+        return bool(items) and (self._held is None or items[0].id not in self._held)
 
-    def append(self, target: InboxTarget, message: UserMessage, *, waking: bool = False) -> None:
+    @property
+    def claimable(self) -> bool:
+        """Whether a claim of either list would find anything."""
+        return self.has("next-turn") or self.has("next-step")
+
+    def append(
+        self,
+        target: InboxTarget,
+        message: UserMessage,
+        *,
+        waking: bool = False,
+        held: bool = False,
+    ) -> None:
         """Put a message at the end of a list; errors as `splice`."""
-        self.splice(target, len(self._list(target)), 0, (message,), waking=waking)
+        self.splice(target, len(self._list(target)), 0, (message,), waking=waking, held=held)
 
     def append_own(self, message: UserMessage) -> None:
         """Put in what the turn itself has to say at its next step; the bound is for senders.
@@ -159,15 +155,44 @@ class Inbox:
         if self.waking and self._ids is not None:
             self._ids = dict.fromkeys(self._ids, False)
             self.waking = 0
+        if self._held is not None:
+            self._held = {id: (seq, False) for id, (seq, _) in self._held.items()}
 
     def claim(self, target: InboxTarget) -> tuple[UserMessage, ...]:
-        """Take what a step consumes: all of next-step; for ``next-turn`` one prompt behind it."""
+        """Take what a step consumes: all of next-step; for ``next-turn`` one prompt behind it.
+
+        What is held stays, and so does what stands behind it in its list.
+        """
         batch: tuple[UserMessage, ...] = ()
         if self._next_step:
-            batch = self.splice("next-step", 0, len(self._next_step))
-        if target == "next-turn":
+            batch = self.splice("next-step", 0, self._free_length("next-step"))
+        if target == "next-turn" and self.has("next-turn"):
             batch += self.splice("next-turn", 0, 1)
         return batch
+
+    def let_go(self, stored_seq: int) -> None:
+        """Hold no message any more whose insert has a number below `stored_seq`."""
+        for message_id, (seq, waking) in tuple((self._held or {}).items()):
+            if seq < stored_seq:
+                self._unhold(message_id)
+                if self._ids is not None and message_id in self._ids:
+                    self._ids[message_id] = waking
+                    self.waking += waking
+
+    def refuse(self, message_id: MessageId) -> int | None:
+        """Take back a held message that could not be stored.
+
+        Returns:
+            The number of the event that takes it back; None if it is not held any more.
+        """
+        if self._held is None or message_id not in self._held:
+            return None
+        place = self._find(message_id)
+        if place is None:
+            return None
+        seq = self._session.seq
+        self.splice(place[0], place[1], 1, outcome="canceled")
+        return seq
 
     def splice(
         self,
@@ -178,12 +203,14 @@ class Inbox:
         *,
         outcome: Literal["canceled"] | None = None,
         waking: bool = False,
+        held: bool = False,
         bounded: bool = True,
     ) -> tuple[UserMessage, ...]:
         """Remove and insert at one place of one list; returns what was removed.
 
         Nothing removed and nothing inserted is no event. What is inserted wakes the
-        agent if `waking`, or if it takes the place of something that did.
+        agent if `waking`, or if it takes the place of something that did; it is held
+        if `held`, or if it takes the place of something that is.
 
         Raises:
             DeliveryError: ``DUPLICATE_MESSAGE`` if an inserted id is pending already.
@@ -200,12 +227,13 @@ class Inbox:
         else:
             event = InboxSpliced(target, first, count, tuple(inserted), outcome)
         if outcome is not None and inserted and self._ids is not None:
-            waking = waking or any(self._ids[message.id] for message in removed)
-        for splice in self._commit(_Splice(event, removed, waking=waking)):
+            waking = waking or any(self._wakes(message.id) for message in removed)
+            held = held or any(self._is_held(message.id) for message in removed)
+        for splice in self._commit(Splice(event, removed, waking=waking, held=held)):
             self._tell(splice)
         return removed
 
-    def _commit(self, splice: _Splice) -> Sequence[_Splice]:
+    def _commit(self, splice: Splice) -> Sequence[Splice]:
         """Change the lists and log it; a refusal of the log takes the change back.
 
         The lists go first so that a change made by an observer of this event builds
@@ -228,23 +256,27 @@ class Inbox:
                 self._changing = None
         return changing if outermost else ()
 
-    def _apply(self, splice: _Splice) -> None:
+    def _apply(self, splice: Splice) -> None:
         data = splice.event
         items = self._list(data.target)
         items[data.start : data.start + data.removed_count] = data.inserted
         if splice.removed:
-            splice.woke = tuple([self._drop_id(message.id) for message in splice.removed])
+            splice.were = tuple([self._drop_id(message.id) for message in splice.removed])
         for message in data.inserted:
-            self._add_id(message.id, waking=splice.waking)
+            self._add_id(message.id, waking=splice.waking and not splice.held)
+            if splice.held:
+                self._hold(message.id, waking=splice.waking)
 
-    def _undo(self, splice: _Splice) -> None:
+    def _undo(self, splice: Splice) -> None:
         data = splice.event
         items = self._list(data.target)
         items[data.start : data.start + len(data.inserted)] = splice.removed
         for message in data.inserted:
             self._drop_id(message.id)
-        for message, waking in zip(splice.removed, splice.woke, strict=True):
+        for message, (waking, held) in zip(splice.removed, splice.were, strict=True):
             self._add_id(message.id, waking=waking)
+            if held is not None:
+                self._held = {**(self._held or {}), message.id: held}
 
     def _before_change(self, target: InboxTarget) -> tuple[UserMessage, ...]:
         items = self._list(target)
@@ -261,7 +293,7 @@ class Inbox:
         """Let go of the listener; what is pending stays in the log."""
         self._notify = None
 
-    def _tell(self, splice: _Splice) -> None:
+    def _tell(self, splice: Splice) -> None:
         notify, data = self._notify, splice.event
         if notify is None:
             return
@@ -314,12 +346,43 @@ class Inbox:
         self._ids[message_id] = waking
         self.waking += waking
 
-    def _drop_id(self, message_id: MessageId) -> bool:
-        """Forget a message; returns whether it was waking."""
+    def _hold(self, message_id: MessageId, *, waking: bool) -> None:
+        if self._held is None:
+            self._held = {}
+        self._held[message_id] = (self._session.seq, waking)
+
+    def _unhold(self, message_id: MessageId) -> None:
+        if self._held is not None:
+            self._held.pop(message_id, None)
+            if not self._held:
+                self._held = None
+
+    def _is_held(self, message_id: MessageId) -> bool:
+        return self._held is not None and message_id in self._held
+
+    def _wakes(self, message_id: MessageId) -> bool:
+        if self._held is not None and message_id in self._held:
+            return self._held[message_id][1]
+        return self._ids is not None and self._ids.get(message_id, False)
+
+    def _free_length(self, target: InboxTarget) -> int:
+        """How many messages stand before the first held one."""
+        items = self._list(target)
+        if self._held is None:
+            return len(items)
+        held = (index for index, message in enumerate(items) if message.id in self._held)
+        return next(held, len(items))
+
+    def _drop_id(self, message_id: MessageId) -> Mark:
+        """Forget a message; returns what it was."""
+        held = None
+        if self._held is not None:
+            held = self._held.get(message_id)
+            self._unhold(message_id)
         if self._ids is None:
-            return False
+            return False, held
         waking = self._ids.pop(message_id, False)
         self.waking -= waking
         if not self._ids:
             self._ids = None
-        return waking
+        return waking, held

@@ -241,6 +241,33 @@ class CatalogChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class DeliveryRefused:
+    """An accepted message was none: its insert could not be stored. Written ``ignorable``.
+
+    `seq` is the number of the splice that took it back; that dropped no work.
+    """
+
+    TYPE: ClassVar[str] = "agent/inbox/refused"
+    seq: int
+    id: MessageId
+    code: str
+
+
+@dataclass(frozen=True, slots=True)
+class OptionsChosen:
+    """What an agent is run with where that is not its runtime's default. Written ``ignorable``.
+
+    The latest own one counts when the agent is resumed. Source: DESIGN section 5 (W16).
+    """
+
+    TYPE: ClassVar[str] = "agent/options"
+    provider: str | None = None
+    model: str | None = None
+    max_tokens: int | None = None
+    reasoning_effort: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class OpaquePayload:
     """An event that this build keeps but does not interpret.
 
@@ -275,5 +302,7 @@ TypedPayload: TypeAlias = (
     | RetryStarted
     | Descriptor
     | CatalogChanged
+    | DeliveryRefused
+    | OptionsChosen
 )
 Payload: TypeAlias = TypedPayload | OpaquePayload

@@ -285,6 +285,24 @@ def _encode_catalog(data: p.CatalogChanged) -> Json:
     )
 
 
+def _decode_options(data: Json) -> p.OptionsChosen:
+    return p.OptionsChosen(
+        data.get("provider"),
+        data.get("model"),
+        data.get("maxTokens"),
+        data.get("reasoningEffort"),
+    )
+
+
+def _encode_options(data: p.OptionsChosen) -> Json:
+    return present(
+        provider=data.provider,
+        model=data.model,
+        maxTokens=data.max_tokens,
+        reasoningEffort=data.reasoning_effort,
+    )
+
+
 DECODERS: Mapping[str, Callable[[Json], p.Payload]] = {
     "turn/start": lambda d: p.TurnStart(d["turn"]),
     "turn/end": _decode_turn_end,
@@ -302,6 +320,8 @@ DECODERS: Mapping[str, Callable[[Json], p.Payload]] = {
     "llm/retry-started": lambda d: p.RetryStarted(d["retryId"], d["turn"], d["step"], d["retry"]),
     "subagent/descriptor": _decode_descriptor,
     "subagent/catalog": _decode_catalog,
+    "agent/inbox/refused": lambda d: p.DeliveryRefused(d["seq"], d["id"], d["code"]),
+    "agent/options": _decode_options,
 }
 
 ENCODERS: Mapping[type, Callable[[Any], Json]] = {
@@ -325,4 +345,6 @@ ENCODERS: Mapping[type, Callable[[Any], Json]] = {
     p.RetryStarted: _encode_retry_start,
     p.Descriptor: _encode_descriptor,
     p.CatalogChanged: _encode_catalog,
+    p.DeliveryRefused: lambda d: {"seq": d.seq, "id": d.id, "code": d.code},
+    p.OptionsChosen: _encode_options,
 }

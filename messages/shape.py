@@ -293,6 +293,21 @@ class CatalogChanged(TypedDict):
     label: NotRequired[String]
 
 
+@closed
+class DeliveryRefused(TypedDict):
+    seq: Natural
+    id: Name
+    code: Name
+
+
+@closed
+class OptionsChosen(TypedDict):
+    provider: NotRequired[Name]
+    model: NotRequired[Name]
+    maxTokens: NotRequired[Ordinal]
+    reasoningEffort: NotRequired[Name]
+
+
 SHAPES: Mapping[str, Any] = {
     "turn/start": Turn,
     "turn/end": TurnEnd,
@@ -310,5 +325,7 @@ SHAPES: Mapping[str, Any] = {
     "llm/retry-started": RetryStarted,
     "subagent/descriptor": Descriptor,
     "subagent/catalog": CatalogChanged,
+    "agent/inbox/refused": DeliveryRefused,
+    "agent/options": OptionsChosen,
 }
 """The shape of the data of every type that is interpreted."""

@@ -14,11 +14,11 @@ from .payload import TypedPayload
 TYPED: Mapping[str, type[TypedPayload]] = {kind.TYPE: kind for kind in get_args(TypedPayload)}
 """The class of every type of event that this build interprets."""
 
-LENIENT_TYPES: frozenset[str] = frozenset({"subagent/descriptor", "subagent/catalog"})
-"""Types that are kept uninterpreted where their data has another shape than ours."""
-
-OWN_TYPES: frozenset[str] = frozenset({"subagent/catalog"})
+OWN_TYPES: frozenset[str] = frozenset({"subagent/catalog", "agent/inbox/refused", "agent/options"})
 """Our own types, which other readers of these logs do not know: written ``ignorable``."""
+
+LENIENT_TYPES: frozenset[str] = OWN_TYPES | {"subagent/descriptor"}
+"""Types that are kept uninterpreted where their data has another shape than ours."""
 
 SURFACE_NAMES: frozenset[str] = frozenset({"user/message", "assistant/message", "tool/result"})
 """The types that a model sees."""

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broodline.actors.inbox import Inbox, normalise_splice
+from broodline.actors.inbox import Inbox
 from broodline.actors.session import Session
+from broodline.actors.splice import normalise_splice
 from broodline.messages.content import Text
 from broodline.messages.errors import DeliveryError, MailboxFullError
 from broodline.messages.header import SessionHeader
