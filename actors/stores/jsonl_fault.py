@@ -1,0 +1,156 @@
+"""The errors of a JSONL store, each worded once."""
+
+from __future__ import annotations
+
+import errno
+import os
+
+from ...messages.errors import (
+    BroodlineError,
+    SessionCorruptError,
+    SessionError,
+    SessionFormatUnsupportedError,
+    SessionLeasedError,
+)
+
+_ADVICE = {
+    errno.ENOSPC: "make room on the disk",
+    errno.EDQUOT: "make room within the quota",
+    errno.EROFS: "make the file system writable",
+    errno.EACCES: "give this process access to it",
+    errno.EPERM: "give this process access to it",
+    errno.ENOENT: "put it back where it was",
+    errno.ENOTDIR: "put the folder back where it was",
+}
+
+
+def reason_of(error: OSError | ValueError) -> str:
+    """What the system said, in its words."""
+    said = error.strerror if isinstance(error, OSError) else None
+    return (said or str(error) or type(error).__name__).lower()
+
+
+def unavailable(place: str, error: OSError, doing: str) -> SessionError:
+    """``STORE_UNAVAILABLE``: the system refused a step; it may work later."""
+    reason = reason_of(error)
+    advice = _ADVICE.get(error.errno or 0, "see to the disk")
+    return SessionError(
+        f"{place} cannot be {doing}: {reason}; {advice}, and the store goes on where it stopped",
+        code="STORE_UNAVAILABLE",
+        retryable=True,
+        details={"place": place, "reason": reason},
+    )
+
+
+def not_undone(first: BroodlineError, place: str, second: OSError) -> BroodlineError:
+    """The same error, saying that what was written could not be taken back either."""
+    reason = reason_of(second)
+    text = f"{first.message}; nor could what was written be taken back: {reason}"
+    both = type(first)(text, code=first.code, retryable=first.retryable, details=first.details)
+    both.details |= {"place": place, "rollback": reason}
+    return both
+
+
+def locked_too_long(place: str, session_id: str | None) -> SessionError:
+    """``STORE_UNAVAILABLE``: another process keeps a lock that is held for one write only."""
+    return SessionError(
+        f"{place} is locked by another process for longer than a write takes; see whether that "
+        "process is stopped, and try again",
+        code="STORE_UNAVAILABLE",
+        retryable=True,
+        details={"place": place, "reason": "locked too long", "session": session_id},
+    )
+
+
+def exists(place: str, session_id: str) -> SessionError:
+    """``SESSION_ALREADY_EXISTS``."""
+    return SessionError(
+        f"a session {session_id!r} is stored already, in {place}; resume it or choose another id",
+        code="SESSION_ALREADY_EXISTS",
+        details={"place": place, "session": session_id},
+    )
+
+
+def not_found(place: str, session_id: str) -> SessionError:
+    """``SESSION_NOT_FOUND``."""
+    return SessionError(
+        f"no session {session_id!r} is stored in {place}",
+        code="SESSION_NOT_FOUND",
+        details={"place": place, "session": session_id},
+    )
+
+
+def mismatch(place: str, session_id: str, text: str) -> SessionError:
+    """``SEQ_MISMATCH``: events do not continue what is stored."""
+    return SessionError(
+        f"session {session_id!r} in {place}: {text}; nothing was written",
+        code="SEQ_MISMATCH",
+        details={"place": place, "session": session_id},
+    )
+
+
+def unwritable(place: str, session_id: str, text: str) -> SessionError:
+    """``EVENT_UNWRITABLE``: what can never be written."""
+    return SessionError(
+        f"session {session_id!r} cannot be written to {place}: {text}",
+        code="EVENT_UNWRITABLE",
+        details={"place": place, "session": session_id},
+    )
+
+
+def recorded(place: str, session_id: str) -> SessionError:
+    """``PROJECTED``: a recording is not written on."""
+    return SessionError(
+        f"session {session_id!r} in {place} is a recording without numbers and times; it can be "
+        "inspected and exported, not resumed",
+        code="PROJECTED",
+        details={"place": place, "session": session_id},
+    )
+
+
+def held(place: str, session_id: str, pid: int | None) -> SessionLeasedError:
+    """``SESSION_LEASED``: a living holder elsewhere."""
+    whom = "elsewhere" if pid is None else f"in process {pid}"
+    return SessionLeasedError(
+        f"session {session_id!r} in {place} is live {whom}; use it there, or wait until it is "
+        "released",
+        details={"place": place, "session": session_id, "pid": pid},
+    )
+
+
+def stale(place: str, session_id: str, fence: int, current: int) -> SessionLeasedError:
+    """``SESSION_LEASED``: a writer that is not the holder any more."""
+    return SessionLeasedError(
+        f"the lease on session {session_id!r} in {place} is gone: fence {fence}, now {current}; "
+        "nothing more is written for this holder",
+        retryable=False,
+        details={"place": place, "session": session_id, "fence": fence, "current": current},
+    )
+
+
+def changed(place: str, session_id: str) -> SessionLeasedError:
+    """``SESSION_LEASED``: somebody wrote between reading and taking the lease."""
+    return SessionLeasedError(
+        f"session {session_id!r} in {place} has changed since it was read; read it again",
+        details={"place": place, "session": session_id},
+    )
+
+
+def corrupt(path: str, session_id: str, text: str, line: int | None = None) -> SessionCorruptError:
+    """Damage, or a log that is not where it belongs."""
+    where = path if line is None else f"{path}:{line}"
+    details: dict[str, object] = {"place": path, "session": session_id}
+    if line is not None:
+        details["line"] = line
+    return SessionCorruptError(f"{where}: {text}", details=details)
+
+
+def obsolete(path: str, session_id: str) -> SessionFormatUnsupportedError:
+    """A log in a layout that is not read here."""
+    name = os.path.basename(path)
+    layout = "compressed" if name.endswith(".zstd") else "of an older layout"
+    return SessionFormatUnsupportedError(
+        f"session {session_id!r} lies in {path}, which is {layout} and not read here; export it "
+        "with the program that wrote it, or move it away",
+        details={"place": path, "session": session_id},
+    )
