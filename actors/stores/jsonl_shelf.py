@@ -12,6 +12,7 @@ import stat
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
+from typing import BinaryIO
 
 from ...messages.errors import SessionCorruptError, SessionFormatUnsupportedError
 from ...messages.header import SessionHeader
@@ -132,13 +133,12 @@ class Shelf:
         """The same under the folder's lock."""
         path = os.path.join(folder, LOG)
         try:
-            # A pipe in its place would keep the thread for ever.
-            descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
-            with open(descriptor, "rb") as file:
-                if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                    raise corrupt(path, session_id, "this is no file")
+            file = _opened(path)
+            if file is None:
+                raise corrupt(path, session_id, "this is no file")
+            with file:
                 data = file.read()
-                revision = revision_of(descriptor)
+                revision = revision_of(file.fileno())
             tenure = read_tenure(folder)
         except OSError as error:
             raise unavailable(path, error, "read") from error
@@ -179,14 +179,14 @@ class Shelf:
         if session_id is None:
             return None
         try:
-            descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+            file = _opened(path)
         except (FileNotFoundError, NotADirectoryError):
             return None
-        with open(descriptor, "rb") as file:
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                return None
+        if file is None:
+            return None
+        with file:
             line, row = file.readline(_LONGEST_HEADER), file.readline()
-            revision = revision_of(descriptor)
+            revision = revision_of(file.fileno())
         if not line.endswith(b"\n"):
             return None
         projected = bool(row) and is_projected(row)
@@ -209,6 +209,15 @@ class Shelf:
 
     def _projects(self) -> list[str]:
         return [path for path in _folders(self.root) if not os.path.basename(path).startswith(".")]
+
+
+def _opened(path: str) -> BinaryIO | None:
+    """A file for reading; None if it is something else, such as a pipe that never ends."""
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    if stat.S_ISREG(os.fstat(descriptor).st_mode):
+        return open(descriptor, "rb")
+    os.close(descriptor)
+    return None
 
 
 def _folders(path: str) -> list[str]:
