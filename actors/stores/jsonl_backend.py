@@ -44,7 +44,7 @@ from .jsonl_grip import Grip, check_numbers, grip_of, put_tenure
 from .jsonl_lock import locked, remove
 from .jsonl_name import session_folder
 from .jsonl_place import check_folder
-from .jsonl_shelf import Shelf
+from .jsonl_shelf import Cover, Shelf
 from .jsonl_tenure import Holders, Tenure, read_tenure
 from .jsonl_text import events_text
 
@@ -183,7 +183,7 @@ class JsonlBackend:
                 tenure = read_tenure(folder)
                 standing, holder = self._holders.standing(tenure, now)
                 if standing == "alive" and not takeover:
-                    raise held(self._root, session_id, holder and holder.pid)
+                    raise held(self._root, session_id, holder)
                 grip = self._reached(folder, session_id, after, tenure)
                 check_numbers(self._root, session_id, events, grip.next_seq)
                 data = events_text(session_id, events, projected=False)
@@ -250,15 +250,14 @@ class JsonlBackend:
         ]
         covers.sort(key=lambda cover: (cover.tenure.order, cover.header.created_at))
         with self._system("read"):
-            return [
-                Snapshot(
-                    cover.header,
-                    cover.revision,
-                    live=self._holders.standing(cover.tenure, now)[0] in ("mine", "alive"),
-                    projected=cover.projected,
-                )
-                for cover in covers
-            ]
+            living = {holder: self._lives(holder, now) for holder in {_holder(c) for c in covers}}
+        return [
+            Snapshot(c.header, c.revision, live=living[_holder(c)], projected=c.projected)
+            for c in covers
+        ]
+
+    def _lives(self, holder: str | None, now: float) -> bool:
+        return self._holders.standing(Tenure(holder=holder), now)[0] in ("mine", "alive")
 
     @contextmanager
     def _system(self, doing: str) -> Generator[None]:
@@ -279,6 +278,10 @@ class JsonlBackend:
 
     def _locked(self, folder: str, session_id: str) -> AbstractContextManager[int]:
         return locked(os.path.join(folder, LOCK), session_id, self._pause)
+
+
+def _holder(cover: Cover) -> str | None:
+    return cover.tenure.holder
 
 
 def _silent(word: str) -> None:

@@ -60,7 +60,7 @@ class Births:
         if found:
             standing, holder = self._holders.standing(read_tenure(found[0]), now)
             if standing == "alive":
-                raise held(self._root, session_id, holder and holder.pid)
+                raise held(self._root, session_id, holder)
             raise exists(found[0], session_id)
 
     def _name_fault(self, session_id: str) -> str | None:

@@ -12,6 +12,7 @@ from ...messages.errors import (
     SessionFormatUnsupportedError,
     SessionLeasedError,
 )
+from .holder import Holder
 
 _ADVICE = {
     errno.ENOSPC: "make room on the disk",
@@ -108,8 +109,9 @@ def recorded(place: str, session_id: str) -> SessionError:
     )
 
 
-def held(place: str, session_id: str, pid: int | None) -> SessionLeasedError:
+def held(place: str, session_id: str, holder: Holder | None) -> SessionLeasedError:
     """``SESSION_LEASED``: a living holder elsewhere."""
+    pid = None if holder is None else holder.pid
     whom = "elsewhere" if pid is None else f"in process {pid}"
     return SessionLeasedError(
         f"session {session_id!r} in {place} is live {whom}; use it there, or wait until it is "

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any, cast
 
+from ...messages.plain import is_finite
 from .holder import Holder, Standing, standing
 from .jsonl_lock import locked, make_folder, remove, replace_file
 from .jsonl_name import encode_id
@@ -147,9 +148,10 @@ class Holders:
             holder = Holder(**fields)
         except TypeError:
             return None
-        kinds = (str, int, str, str, (int, float), (int, float))
-        values = (getattr(holder, name) for name in Holder.__slots__)
-        return holder if all(map(isinstance, values, kinds)) else None
+        texts = (holder.id, holder.process, holder.boot)
+        numbers = (holder.pid, holder.timeout, holder.until)
+        sound = all(type(text) is str for text in texts) and all(map(is_finite, numbers))
+        return holder if sound else None
 
 
 def _object(path: str) -> dict[str, Any]:

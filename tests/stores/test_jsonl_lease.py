@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from broodline.actors.store import Lease, StoredLog
-from broodline.actors.stores import jsonl_file, jsonl_lock
 from broodline.actors.stores.backend import Portion
 from broodline.actors.stores.holder import Holder, this_process
 from broodline.actors.stores.jsonl_backend import JsonlBackend
@@ -170,8 +169,8 @@ def test_stale_holder_is_refused(folder: Path, opened: Opened) -> None:
     old = take(one)
     take(other, takeover=True)
     before = log(folder)
-    for changes in ({"events": notes(3, 4)}, {"events": [], "release": True}):
-        error = put(one, old, **changes)
+    for events, release in ((notes(3, 4), False), ([], True)):
+        error = put(one, old, events, release=release)
         assert isinstance(error, SessionLeasedError)
         assert not error.retryable
         assert error.details["fence"] == 1
@@ -449,7 +448,7 @@ def test_lease_that_cannot_be_written(
     store = opened("h")
     take(store)
     before = tenure(folder)
-    monkeypatch.setattr(jsonl_lock.os, "replace", failing(os.replace, 1))
+    monkeypatch.setattr(os, "replace", failing(os.replace, 1))
     error = refused(lambda: take(store, notes(3, 5)))
     assert error.code == "STORE_UNAVAILABLE"
     assert (log(folder), tenure(folder)) == (lines(0, 1, 2), before)
@@ -462,7 +461,7 @@ def test_last_events_whose_lease_cannot_be_given_back(
     """DESIGN 3: the last events come with giving back the lease, both or none."""
     store = opened("h")
     lease = take(store)
-    monkeypatch.setattr(jsonl_lock.os, "replace", failing(os.replace, 1))
+    monkeypatch.setattr(os, "replace", failing(os.replace, 1))
     assert refusal(put(store, lease, notes(3, 5), release=True)) == "STORE_UNAVAILABLE"
     assert log(folder) == lines(0, 1, 2)
     assert put(store, lease, notes(3, 5), release=True) is None
@@ -475,8 +474,8 @@ def test_unsure_end_is_not_cut_under_a_new_lease(
     """DESIGN 3: who could not take back a write cuts nothing of what another wrote since."""
     one, other = opened("one"), opened("other")
     lease = take(one)
-    monkeypatch.setattr(jsonl_file.os, "fsync", failing(os.fsync, 1, errno.EIO))
-    monkeypatch.setattr(jsonl_file.os, "ftruncate", failing(os.ftruncate, 1, errno.EIO))
+    monkeypatch.setattr(os, "fsync", failing(os.fsync, 1, errno.EIO))
+    monkeypatch.setattr(os, "ftruncate", failing(os.ftruncate, 1, errno.EIO))
     assert refusal(put(one, lease, notes(3, 4))) == "STORE_UNAVAILABLE"
     theirs = take(other, notes(4, 5), takeover=True)
     put(other, theirs, notes(5, 6), release=True)
@@ -490,8 +489,8 @@ def test_own_unsure_end_is_cut_by_the_next_lease(
     """core 5.5: what a failed write left is taken back by the same holder's next lease."""
     store = opened("h")
     lease = take(store)
-    monkeypatch.setattr(jsonl_file.os, "fsync", failing(os.fsync, 1, errno.EIO))
-    monkeypatch.setattr(jsonl_file.os, "ftruncate", failing(os.ftruncate, 1, errno.EIO))
+    monkeypatch.setattr(os, "fsync", failing(os.fsync, 1, errno.EIO))
+    monkeypatch.setattr(os, "ftruncate", failing(os.ftruncate, 1, errno.EIO))
     assert refusal(put(store, lease, notes(3, 4))) == "STORE_UNAVAILABLE"
     assert take(store).next_seq == 3
     assert log(folder) == lines(0, 1, 2)

@@ -47,8 +47,8 @@ def tree(path: Path) -> dict[str, bytes | None]:
 
 def test_new_folder(tmp_path: Path) -> None:
     """core 5.5: opening makes the folder, empty, and opening it again changes nothing."""
+    store = JsonlBackend(tmp_path / "store")
     for _ in range(2):
-        store = JsonlBackend(tmp_path / "store")
         store.open(holder())
         store.close()
         assert tree(tmp_path) == {"store": None}

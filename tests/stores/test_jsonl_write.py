@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from broodline.actors.store import Lease
-from broodline.actors.stores import jsonl_file
 from broodline.actors.stores.backend import Portion
 from broodline.actors.stores.holder import Holder
 from broodline.actors.stores.jsonl_backend import JsonlBackend
@@ -209,7 +208,7 @@ def test_log_that_appears_meanwhile(
         Path(target).write_text("theirs")
         link(source, target)
 
-    monkeypatch.setattr(jsonl_file.os, "link", late)
+    monkeypatch.setattr(os, "link", late)
     assert refusal(put(store, notes(0, 1), create=True)) == "SESSION_ALREADY_EXISTS"
     assert log_of(root).read_text() == "theirs"
     assert "session.new" not in str(files(root))
@@ -321,7 +320,7 @@ def test_append_that_fails(
     before = log_of(root).read_bytes()
     revision = store.read("s", NOW).log.revision
     broken = partial(os.write) if call == "write" else failing(os.fsync, 1, errno.EIO)
-    monkeypatch.setattr(jsonl_file.os, call, broken)
+    monkeypatch.setattr(os, call, broken)
     error = put(store, notes(3, 6))
     assert refusal(error) == "STORE_UNAVAILABLE"
     assert isinstance(error, SessionError)
@@ -338,8 +337,8 @@ def test_append_that_cannot_be_taken_back(
 ) -> None:
     """core 5.5: both failures are told, and the next write begins with taking it back."""
     made(store)
-    monkeypatch.setattr(jsonl_file.os, "write", partial(os.write))
-    monkeypatch.setattr(jsonl_file.os, "ftruncate", failing(os.ftruncate, 1, errno.EIO))
+    monkeypatch.setattr(os, "write", partial(os.write))
+    monkeypatch.setattr(os, "ftruncate", failing(os.ftruncate, 1, errno.EIO))
     error = put(store, notes(3, 6))
     assert isinstance(error, SessionError)
     assert "no space left on device" in error.message
@@ -359,7 +358,7 @@ def test_making_that_fails(
     broken = failing(getattr(os, call), 1, errno.ENOSPC)
     if call == "ftruncate":  # never called for a new log: the folder cannot be synced instead
         call, broken = "fsync", failing_second(os.fsync)
-    monkeypatch.setattr(jsonl_file.os, call, broken)
+    monkeypatch.setattr(os, call, broken)
     assert refusal(put(store, notes(0, 2), create=True)) == "STORE_UNAVAILABLE"
     assert not [name for name in files(root) if name.endswith((".jsonl", ".new"))]
     with pytest.raises(SessionError) as caught:
@@ -385,8 +384,8 @@ def test_publishing_that_cannot_be_taken_back(
     store: JsonlBackend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """core 5.5: a log that was not confirmed and not taken back is replaced by the next try."""
-    monkeypatch.setattr(jsonl_file.os, "fsync", failing_second(os.fsync))
-    monkeypatch.setattr(jsonl_file.os, "unlink", failing_second(os.unlink))
+    monkeypatch.setattr(os, "fsync", failing_second(os.fsync))
+    monkeypatch.setattr(os, "unlink", failing_second(os.unlink))
     error = put(store, notes(0, 2), create=True)
     assert isinstance(error, SessionError)
     assert "rollback" in error.details
