@@ -145,10 +145,12 @@ class JsonlBackend:
         holders.keep_alive(now)
         with self._locked(folder, session_id):
             tenure = read_tenure(folder)
-            if tenure.fence != portion.lease.fence or tenure.holder != holders.mine.id:
-                self._held.pop(session_id, None)
-                raise stale(self._root, session_id, portion.lease.fence, tenure.fence)
-            grip = self._known(folder, session_id, tenure.fence)
+            grip, fence = self._held.get(session_id), portion.lease.fence
+            if grip is None or tenure.fence != fence or tenure.holder != holders.mine.id:
+                if grip is not None and grip.fence == fence:
+                    del self._held[session_id]
+                raise stale(self._root, session_id, fence, tenure.fence)
+            grip.check(self._root, session_id, self._trace)
             if portion.events:
                 check_numbers(self._root, session_id, portion.events, grip.next_seq)
                 data = events_text(session_id, portion.events, projected=grip.projected)
@@ -158,15 +160,6 @@ class JsonlBackend:
                 put_tenure(folder, replace(tenure, holder=None), self._trace)
         if portion.release:
             self._held.pop(session_id, None)
-
-    def _known(self, folder: str, session_id: str, fence: int) -> Grip:
-        grip = self._held.get(session_id)
-        if grip is None or grip.fence != fence:
-            grip = grip_of(self._shelf.read_locked(session_id, folder))
-            grip.fence = fence
-            self._held[session_id] = grip
-        grip.check(self._root, session_id, self._trace)
-        return grip
 
     def lease(
         self,

@@ -79,9 +79,7 @@ def scan(path: str, session_id: str, data: bytes) -> Scan:
         events = decode_lines(rows, projected=projected)
     except SessionFormatUnsupportedError as error:
         index: int = error.details["index"]
-        if error.details.get("type") != "session":
-            raise _unsupported(path, session_id, numbers[index], error) from None
-        fault = "a second header"
+        raise _unsupported(path, session_id, numbers[index], error) from None
     except SessionCorruptError as error:
         index, fault = error.details["index"], error.message
     else:

@@ -246,6 +246,18 @@ def test_bad_end_is_cut_by_the_lease(folder: Path, opened: Opened) -> None:
     assert store.read("s", NOW).log.revision != after.revision
 
 
+def test_repair_of_the_same_size(folder: Path, opened: Opened) -> None:
+    """core #101: a repair changes the revision, also where the file keeps its size."""
+    store = opened("h")
+    with (folder / "session.jsonl").open("a") as file:
+        file.write("x" * len(line(3)))
+    after = store.read("s", NOW).log
+    size = (folder / "session.jsonl").stat().st_size
+    take(store, notes(3, 4), after=after)
+    assert (folder / "session.jsonl").stat().st_size == size
+    assert store.read("s", NOW).log.revision != after.revision
+
+
 def test_bad_end_is_cut_without_events_too(folder: Path, opened: Opened) -> None:
     """core 5.5: a lease alone cuts a bad end off as well, so that the next event stands clear."""
     store = opened("h")
@@ -295,6 +307,17 @@ LEFT: dict[str, dict[str, str]] = {
 }
 
 
+def test_repair_without_its_lease(folder: Path, opened: Opened) -> None:
+    """core 5.5: a repair that was written, but not the lease with it, is the log from then on."""
+    (folder / "lease.json").write_text('{"fence": 4, "holder": "gone", "order": 1}')
+    with (folder / "session.jsonl").open("a") as file:
+        file.write(line(3))
+    store = opened("h")
+    lease = take(store, notes(4, 5), after=store.read("s", NOW).log)
+    assert (lease.fence, lease.next_seq) == (5, 5)
+    assert log(folder) == lines(*range(5))
+
+
 @pytest.mark.parametrize("left", LEFT.values(), ids=LEFT)
 def test_what_a_crash_leaves(folder: Path, opened: Opened, left: dict[str, str]) -> None:
     """core 5.5: whatever a crash leaves beside a log, the next lease makes it good."""
@@ -320,6 +343,14 @@ def test_lease_of_an_unknown_holder(folder: Path, opened: Opened) -> None:
     store = opened("h")
     assert store.read("s", NOW).standing == "dead"
     assert take(store).fence == 8
+
+
+def test_sign_of_life_of_another(root: Path, folder: Path, opened: Opened) -> None:
+    """DESIGN 3: a sign of life counts for the holder that it names, not for its file's name."""
+    take(opened("one"))
+    (root / ".holders" / "one.json").rename(root / ".holders" / "two.json")
+    (folder / "lease.json").write_text('{"fence": 7, "holder": "two"}')
+    assert opened("h").read("s", NOW).standing == "dead"
 
 
 def test_lease_of_a_process_that_is_gone(folder: Path, opened: Opened) -> None:
@@ -452,6 +483,7 @@ def test_lease_that_cannot_be_written(
     error = refused(lambda: take(store, notes(3, 5)))
     assert error.code == "STORE_UNAVAILABLE"
     assert (log(folder), tenure(folder)) == (lines(0, 1, 2), before)
+    assert not (folder / "lease.json.new").exists()
     assert take(store, notes(3, 5)).next_seq == 5
 
 
@@ -494,6 +526,19 @@ def test_own_unsure_end_is_cut_by_the_next_lease(
     assert refusal(put(store, lease, notes(3, 4))) == "STORE_UNAVAILABLE"
     assert take(store).next_seq == 3
     assert log(folder) == lines(0, 1, 2)
+
+
+def test_unsure_end_of_a_new_session(
+    root: Path, opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """core 5.5: the same for a session that the holder has made itself."""
+    store = opened("h")
+    lease = Lease("s", 1, 0)
+    put(store, lease, notes(0, 1), create=True)
+    monkeypatch.setattr(os, "fsync", failing(os.fsync, 1, errno.EIO))
+    monkeypatch.setattr(os, "ftruncate", failing(os.ftruncate, 1, errno.EIO))
+    assert refusal(put(store, lease, notes(1, 3))) == "STORE_UNAVAILABLE"
+    assert take(store).next_seq == 1
 
 
 def test_lock_that_another_keeps(folder: Path, opened: Opened) -> None:

@@ -234,6 +234,7 @@ def test_id_that_is_too_long(root: Path, store: JsonlBackend) -> None:
     error = put(store, notes(0, 1), header=SessionHeader(long, 1), create=True)
     assert refusal(error) == "EVENT_UNWRITABLE"
     assert list(root.iterdir()) == []
+    made(store)
     with pytest.raises(SessionError) as missing:
         store.read(long, NOW)
     assert missing.value.code == "SESSION_NOT_FOUND"
@@ -365,6 +366,64 @@ def test_making_that_fails(
         store.read("s", NOW)
     assert caught.value.code == "SESSION_NOT_FOUND"
     assert put(store, notes(0, 2), create=True) is None
+    assert read(store) == [0, 1]
+
+
+def test_what_is_synced(store: JsonlBackend, monkeypatch: pytest.MonkeyPatch) -> None:
+    """core 5.5: a log is on disk before it gets its name, and the name before it is confirmed."""
+    steps: list[str] = []
+
+    def told(name: str, real: Callable[..., Any]) -> None:
+        def call(*args: Any) -> Any:
+            target = args[0]
+            if isinstance(target, int):
+                target = os.readlink(f"/proc/self/fd/{target}")
+            steps.append(f"{name} {os.path.basename(target)}")
+            return real(*args)
+
+        monkeypatch.setattr(os, name, call)
+
+    if not os.path.exists("/proc/self/fd"):
+        pytest.skip("this system does not tell what a descriptor stands for")
+    for name, real in (("write", os.write), ("fsync", os.fsync), ("link", os.link)):
+        told(name, real)
+    made(store)
+    assert put(store, notes(3, 4)) is None
+    assert steps == [
+        "write session.new",
+        "fsync session.new",
+        "link session.new",
+        "fsync s",
+        "fsync --w-x--",
+        "fsync store",
+        "write session.jsonl",
+        "fsync session.jsonl",
+    ]
+
+
+def test_id_that_appears_elsewhere_meanwhile(root: Path) -> None:
+    """core #118: an id that another process makes under another cwd meanwhile is not made twice."""
+    other = JsonlBackend(root)
+    theirs = SessionHeader("s", 1, "/other")
+
+    def meanwhile(word: str) -> None:
+        if word == "after draft":
+            made(other, 1, theirs)
+
+    store = JsonlBackend(root, trace=meanwhile)
+    store.open(holder("h"))
+    other.open(holder("o"))
+    assert refusal(put(store, notes(0, 2), create=True)) == "SESSION_LEASED"
+    assert read(store) == [0]
+    store.close()
+    other.close()
+
+
+def test_session_made_and_given_back_at_once(root: Path, store: JsonlBackend) -> None:
+    """DESIGN 3: a session whose first events are its last is free when it appears."""
+    assert put(store, notes(0, 2), create=True, release=True) is None
+    assert store.read("s", NOW).standing == "free"
+    assert refusal(put(store, notes(2, 3))) == "SESSION_LEASED"
     assert read(store) == [0, 1]
 
 
@@ -512,7 +571,12 @@ def test_snapshots(root: Path, store: JsonlBackend) -> None:
     assert [shot.header.id for shot in store.snapshots(NOW, "p")] == ["a", "b"]
 
 
-@pytest.mark.parametrize("data", [b"", b"x", b"{}\n", b'{"type":"session"}\n', b"\xff\n"])
+HALF = b'{"type":"session","version":0,"id":"t","createdAt":5,"cwd":"/w/x","delegationDepth":0}'
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"x", b"{}\n", b'{"type":"session"}\n', b"\xff\n", HALF, b"[]\n" + HALF]
+)
 def test_listing_passes_over_what_is_no_header(
     root: Path, store: JsonlBackend, data: bytes
 ) -> None:
