@@ -28,6 +28,8 @@ def check_folder(root: str, *, create: bool) -> int:
         else:
             _make(root, create=create)
         return min(LONGEST, os.pathconf(root, "PC_NAME_MAX"))
+    except ConfigurationError:
+        raise
     except (OSError, ValueError) as error:
         raise _refused(root, reason_of(error), "name a folder that can be used") from None
 

@@ -34,7 +34,8 @@ def refused(path: Path | str, *, create: bool = True) -> ConfigurationError:
     store = JsonlBackend(path, create=create)
     with pytest.raises(ConfigurationError) as caught:
         store.open(holder())
-    assert str(path) in caught.value.message
+    assert caught.value.message.startswith(f"{path} cannot be used as a JSONL store: ")
+    assert caught.value.message.count("cannot be used as") == 1
     return caught.value
 
 
