@@ -54,16 +54,32 @@ def decode_lines(
             row: Any = json.loads(line.decode())
             for member in expand_row(row):
                 seq = first_seq + len(events)
-                event = decode_event({**member, "seq": seq, "time": 0} if projected else member)
+                event = decode_event(_numbered(member, seq) if projected else member)
                 if event.seq != seq:
                     raise ConfigurationError(f"seq {event.seq} stands where {seq} comes next")
                 events.append(event)
         except SessionFormatUnsupportedError as error:
             details = {**error.details, "index": index}
             raise SessionFormatUnsupportedError(error.message, details=details) from None
-        except (ValueError, TypeError, RecursionError, BroodlineError) as error:
+        except (
+            ValueError,
+            TypeError,
+            KeyError,
+            AttributeError,
+            RecursionError,
+            BroodlineError,
+        ) as error:
             raise SessionCorruptError(str(error), details={"index": index}) from None
     return events
+
+
+def _numbered(row: dict[str, Any], seq: int) -> dict[str, Any]:
+    """A projected row with a number, without the tools that nobody recorded."""
+    data = row.get("data")
+    if row.get("type") == "request/header" and "{{tools}}" in data["header"].values():
+        kept = {key: value for key, value in data["header"].items() if key != "tools"}
+        row = {**row, "data": {**data, "header": kept}}
+    return {**row, "seq": seq, "time": 0}
 
 
 def _line(value: Any) -> str:
