@@ -1,0 +1,261 @@
+"""A connection to the database of a store, which mends itself.
+
+It is dropped when the file under it fails or is not the one at its path any more, and
+made anew by the next call, which finds the cause gone or says that it is not. The file
+is never made again then: a store that was lost is not replaced by an empty one.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable
+from contextlib import suppress
+from types import TracebackType
+
+from ...messages.errors import BroodlineError
+from .sqlite_fault import SHORT_LIVED, closed, code_of, fault, unavailable
+from .sqlite_probe import address
+
+_STATEMENTS = 64
+"""Prepared statements that a connection keeps; a store uses fewer."""
+
+
+def connect(path: str, mode: str, patience: float) -> sqlite3.Connection:
+    """A connection that commits when it is told to.
+
+    Args:
+        path: Absolute.
+        mode: ``rw``, or ``rwc`` to make a file that is not there.
+        patience: Seconds to wait for a lock that another connection has.
+    """
+    return sqlite3.connect(
+        address(path, f"mode={mode}"),
+        uri=True,
+        timeout=patience,
+        isolation_level=None,
+        check_same_thread=False,
+        cached_statements=_STATEMENTS,
+    )
+
+
+def store_id_of(db: sqlite3.Connection) -> str:
+    """What tells a store from all others."""
+    row = db.execute("SELECT value FROM meta WHERE name = 'store_id'").fetchone()
+    if row is None:
+        raise sqlite3.DatabaseError("it has lost its own id")
+    store_id: str = row[0]
+    return store_id
+
+
+class SqliteLink:
+    """One connection, used by one thread at a time.
+
+    Args:
+        path: Absolute.
+        patience: As `connect`.
+        reading: It is only read through.
+    """
+
+    __slots__ = ("_db", "_files", "_log", "_patience", "_reading", "_store_id", "path")
+
+    def __init__(self, path: str, patience: float, *, reading: bool = False) -> None:
+        self.path = path
+        self._patience = patience
+        self._reading = reading
+        self._store_id: str | None = None
+        self._db: sqlite3.Connection | None = None
+        self._log = ""
+        self._files: tuple[tuple[int, int], ...] = ()
+
+    def open(self, store_id: str, db: sqlite3.Connection | None = None) -> None:
+        """Begin: with a connection that there is, or with the first call that needs one."""
+        self._store_id = store_id
+        if db is not None:
+            self._take(db)
+
+    def close(self) -> None:
+        """End; idempotent."""
+        self._store_id = None
+        self.drop()
+
+    def drop(self) -> None:
+        """Close the connection; the next call makes another."""
+        db, self._db = self._db, None
+        if db is not None:
+            with suppress(sqlite3.Error):
+                db.close()
+
+    @property
+    def db(self) -> sqlite3.Connection:
+        """The connection.
+
+        Raises:
+            SessionError: ``STORE_CLOSED``; ``STORE_UNAVAILABLE``.
+        """
+        return self._db or self._connect()
+
+    def check(self) -> None:
+        """See that what is open is what lies at the path, so that it can be found again.
+
+        Raises:
+            SessionError: ``STORE_UNAVAILABLE``: it was taken away or replaced. The
+                connection is dropped.
+        """
+        try:
+            if self._look() == self._files:
+                return
+            reason = "replaced by another file"
+        except OSError:
+            reason = "not there any more"
+        self.drop()
+        raise unavailable(self.path, reason, "put the store back where it was")
+
+    def failed(self, error: sqlite3.Error) -> BroodlineError:
+        """End what was going on, and say what the error means."""
+        db = self._db
+        lasting = code_of(error) not in SHORT_LIVED
+        if db is not None:
+            try:
+                if db.in_transaction:
+                    db.execute("ROLLBACK")
+            except sqlite3.Error:
+                lasting = True
+            if lasting:
+                try:
+                    self.check()
+                except BroodlineError as moved:
+                    return moved
+                self.drop()
+        return fault(error, self.path)
+
+    def roll_back(self) -> None:
+        """End a transaction that is not wanted; a connection that cannot is dropped."""
+        db = self._db
+        if db is not None and db.in_transaction:
+            try:
+                db.execute("ROLLBACK")
+            except sqlite3.Error:
+                self.drop()
+
+    def _look(self) -> tuple[tuple[int, int], ...]:
+        file, log = os.stat(self.path), os.stat(self._log)
+        return (file.st_dev, file.st_ino), (log.st_dev, log.st_ino)
+
+    def _connect(self) -> sqlite3.Connection:
+        if self._store_id is None:
+            raise closed(self.path)
+        if not os.path.exists(self.path):
+            raise unavailable(self.path, "not there any more", "put the store back where it was")
+        db: sqlite3.Connection | None = None
+        try:
+            db = connect(self.path, "rw", self._patience)
+            if self._reading:
+                db.execute("PRAGMA query_only = ON")
+            else:
+                db.execute("PRAGMA synchronous = FULL")
+            if store_id_of(db) != self._store_id:
+                text = "another store is in its place"
+                raise unavailable(self.path, text, "put the store back where it was")
+            self._take(db)
+        except (sqlite3.Error, OSError, BroodlineError) as error:
+            if db is not None:
+                db.close()
+            if isinstance(error, BroodlineError):
+                raise
+            reason = str(error)
+            if isinstance(error, sqlite3.Error):
+                refused = fault(error, self.path)
+                if refused.code == "STORE_UNAVAILABLE":
+                    raise refused from error
+            raise unavailable(self.path, reason, "put the store back where it was") from error
+        return db
+
+    def _take(self, db: sqlite3.Connection) -> None:
+        self._log = f"{os.path.realpath(self.path)}-wal"
+        self._files = self._look()
+        self._db = db
+
+
+class Transaction:
+    """Everything of a ``with`` block or nothing, durable when the block is left.
+
+    Args:
+        link: Where.
+        trace: See `SqliteBackend`.
+        word: Names the commit there.
+
+    Attributes:
+        doubtful: Whether the commit was tried and nobody knows what came of it.
+    """
+
+    __slots__ = ("_link", "_trace", "_word", "doubtful")
+
+    def __init__(self, link: SqliteLink, trace: Callable[[str], None] | None, word: str) -> None:
+        self._link = link
+        self._trace = trace
+        self._word = word
+        self.doubtful = False
+
+    def __enter__(self) -> sqlite3.Connection:
+        link = self._link
+        try:
+            db = link.db
+            db.execute("BEGIN IMMEDIATE")
+        except sqlite3.Error as error:
+            raise link.failed(error) from error
+        return db
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        link = self._link
+        if error is not None:
+            if isinstance(error, sqlite3.Error):
+                raise link.failed(error) from error
+            link.roll_back()
+            return
+        trace = self._trace
+        if trace is not None:
+            trace(f"before {self._word}")
+        self.doubtful = True
+        try:
+            link.db.execute("COMMIT")
+        except sqlite3.Error as failure:
+            raise link.failed(failure) from failure
+        if trace is not None:
+            trace(f"after {self._word}")
+        link.check()
+        self.doubtful = False
+
+
+class View:
+    """One state of the database for all reads of a ``with`` block."""
+
+    __slots__ = ("_link",)
+
+    def __init__(self, link: SqliteLink) -> None:
+        self._link = link
+
+    def __enter__(self) -> sqlite3.Connection:
+        link = self._link
+        try:
+            db = link.db
+            link.check()
+            db.execute("BEGIN")
+        except sqlite3.Error as error:
+            raise link.failed(error) from error
+        return db
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if isinstance(error, sqlite3.Error):
+            raise self._link.failed(error) from error
+        self._link.roll_back()
