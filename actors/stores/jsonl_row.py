@@ -75,7 +75,7 @@ def decode_lines(
 
 def _numbered(row: dict[str, Any], seq: int) -> dict[str, Any]:
     """A projected row with a number, without the tools that nobody recorded."""
-    data = row.get("data")
+    data: Any = row.get("data")
     if row.get("type") == "request/header" and "{{tools}}" in data["header"].values():
         kept = {key: value for key, value in data["header"].items() if key != "tools"}
         row = {**row, "data": {**data, "header": kept}}

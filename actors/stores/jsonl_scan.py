@@ -18,11 +18,13 @@ from typing import Any, cast
 
 from ...messages.errors import (
     BroodlineError,
+    ConfigurationError,
     SessionCorruptError,
     SessionFormatUnsupportedError,
 )
 from ...messages.event import Event
 from ...messages.header import FORMAT_VERSION, SessionHeader
+from ...messages.header_codec import check_cwd
 from .jsonl_fault import corrupt
 from .jsonl_row import decode_header_line, decode_lines
 
@@ -70,7 +72,7 @@ def scan(path: str, session_id: str, data: bytes) -> Scan:
         raise corrupt(path, session_id, f"the file {what}: it holds no header and no event", 1)
     numbers = [number for number, line in enumerate(lines[1:], 2) if line and not line.isspace()]
     rows = [lines[number - 1] for number in numbers]
-    projected = bool(rows) and is_projected(rows[0])
+    projected = is_projected(lines[0], rows[0] if rows else b"")
     header = read_header(path, session_id, lines[0], projected=projected)
     good, cut = len(data) - len(tail), None
     if tail:
@@ -125,15 +127,22 @@ def read_header(path: str, session_id: str, line: bytes, *, projected: bool) -> 
         raise corrupt(path, session_id, error.message, 1) from None
 
 
-def is_projected(row: bytes) -> bool:
-    """Whether the first row behind a header is of the projected form.
+def is_projected(header: bytes, row: bytes) -> bool:
+    """Whether a log is of the projected form, told by its first two lines.
 
-    One that cannot be read says nothing; a store writes the strict form.
+    By the first event; without one that can be read, by a placeholder in the place of the
+    working directory.
     """
     if _STRICT.match(row):
         return False
     fields = _object(row)
-    return fields is not None and not _NUMBERED & fields.keys()
+    if fields is not None:
+        return not _NUMBERED & fields.keys()
+    try:
+        check_cwd((_object(header.removeprefix(_BOM)) or {}).get("cwd", "/"))
+    except ConfigurationError:
+        return True
+    return False
 
 
 def _refuse_committed(

@@ -189,7 +189,7 @@ class Shelf:
             revision = revision_of(file.fileno())
         if not line.endswith(b"\n"):
             return None
-        projected = bool(row) and is_projected(row)
+        projected = is_projected(line, row)
         try:
             header = read_header(path, session_id, line, projected=projected)
             self._check_identity(session_id, folder, header)

@@ -276,6 +276,13 @@ def test_recording_with_a_bad_end() -> None:
     assert found.cut is not None
 
 
+@pytest.mark.parametrize("rows", [(), (b"{",)])
+def test_recording_without_events(rows: Sequence[Any]) -> None:
+    """core 15.3: without an event to tell, a placeholder for the cwd makes a recording."""
+    assert read(file(*rows, header=PROJECTED)).projected
+    assert not read(file(*rows)).projected
+
+
 def test_first_event_that_begins_oddly() -> None:
     """core 15.1: the order of keys is cosmetic; a seq within the data is not the event's."""
     row = {"data": {}, "time": 1, "seq": 0, "type": "session/title"}
@@ -294,5 +301,5 @@ def test_all_recordings() -> None:
     for path in RECORDINGS:
         data = path.read_bytes()
         found = scan(str(path), path.stem, data)
-        assert found.projected
+        assert found.projected or not found.events
         assert (found.cut, found.good) == (None, len(data)), path
