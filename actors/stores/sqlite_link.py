@@ -15,7 +15,8 @@ from types import TracebackType
 
 from ...messages.errors import BroodlineError
 from .sqlite_fault import SHORT_LIVED, closed, code_of, fault, unavailable
-from .sqlite_probe import address
+from .sqlite_probe import address, is_store
+from .sqlite_schema import store_id_of
 
 _STATEMENTS = 64
 """Prepared statements that a connection keeps; a store uses fewer."""
@@ -39,15 +40,6 @@ def connect(path: str, mode: str, patience: float) -> sqlite3.Connection:
     )
 
 
-def store_id_of(db: sqlite3.Connection) -> str:
-    """What tells a store from all others."""
-    row = db.execute("SELECT value FROM meta WHERE name = 'store_id'").fetchone()
-    if row is None:
-        raise sqlite3.DatabaseError("it has lost its own id")
-    store_id: str = row[0]
-    return store_id
-
-
 class SqliteLink:
     """One connection, used by one thread at a time.
 
@@ -57,7 +49,7 @@ class SqliteLink:
         reading: It is only read through.
     """
 
-    __slots__ = ("_db", "_files", "_log", "_patience", "_reading", "_store_id", "path")
+    __slots__ = ("_db", "_file", "_log", "_patience", "_reading", "_store_id", "path")
 
     def __init__(self, path: str, patience: float, *, reading: bool = False) -> None:
         self.path = path
@@ -66,7 +58,7 @@ class SqliteLink:
         self._store_id: str | None = None
         self._db: sqlite3.Connection | None = None
         self._log = ""
-        self._files: tuple[tuple[int, int], ...] = ()
+        self._file = (0, 0)
 
     def open(self, store_id: str, db: sqlite3.Connection | None = None) -> None:
         """Begin: with a connection that there is, or with the first call that needs one."""
@@ -103,7 +95,7 @@ class SqliteLink:
                 connection is dropped.
         """
         try:
-            if self._look() == self._files:
+            if self._look() == self._file:
                 return
             reason = "replaced by another file"
         except OSError:
@@ -138,15 +130,24 @@ class SqliteLink:
             except sqlite3.Error:
                 self.drop()
 
-    def _look(self) -> tuple[tuple[int, int], ...]:
-        file, log = os.stat(self.path), os.stat(self._log)
-        return (file.st_dev, file.st_ino), (log.st_dev, log.st_ino)
+    def _look(self) -> tuple[int, int]:
+        """Which file is at the path, and that its log is beside it.
+
+        The log is not asked for more than that: a `stat` of a file that is being written
+        makes Linux note a new time with the next write and sync, which doubles its price.
+        """
+        if not os.access(self._log, os.F_OK):
+            raise FileNotFoundError(self._log)
+        found = os.stat(self.path)
+        return found.st_dev, found.st_ino
 
     def _connect(self) -> sqlite3.Connection:
         if self._store_id is None:
             raise closed(self.path)
         if not os.path.exists(self.path):
             raise unavailable(self.path, "not there any more", "put the store back where it was")
+        if not is_store(self.path, self._store_id):
+            raise unavailable(self.path, "something else is there", "put the store back")
         db: sqlite3.Connection | None = None
         try:
             db = connect(self.path, "rw", self._patience)
@@ -173,7 +174,7 @@ class SqliteLink:
 
     def _take(self, db: sqlite3.Connection) -> None:
         self._log = f"{os.path.realpath(self.path)}-wal"
-        self._files = self._look()
+        self._file = self._look()
         self._db = db
 
 
@@ -199,8 +200,10 @@ class Transaction:
 
     def __enter__(self) -> sqlite3.Connection:
         link = self._link
+        self.doubtful = False
         try:
             db = link.db
+            link.check()
             db.execute("BEGIN IMMEDIATE")
         except sqlite3.Error as error:
             raise link.failed(error) from error
@@ -218,18 +221,24 @@ class Transaction:
                 raise link.failed(error) from error
             link.roll_back()
             return
+        try:
+            self._commit(link.db)
+        except sqlite3.Error as failure:
+            raise link.failed(failure) from failure
+        except BaseException:
+            link.roll_back()
+            raise
+        link.check()
+        self.doubtful = False
+
+    def _commit(self, db: sqlite3.Connection) -> None:
         trace = self._trace
         if trace is not None:
             trace(f"before {self._word}")
         self.doubtful = True
-        try:
-            link.db.execute("COMMIT")
-        except sqlite3.Error as failure:
-            raise link.failed(failure) from failure
+        db.execute("COMMIT")
         if trace is not None:
             trace(f"after {self._word}")
-        link.check()
-        self.doubtful = False
 
 
 class View:

@@ -6,9 +6,9 @@ import sqlite3
 from collections.abc import Callable, Sequence
 
 from .sqlite_fault import code_of, damaged, fault, newer, unusable
-from .sqlite_link import connect, store_id_of
+from .sqlite_link import connect
 from .sqlite_probe import look
-from .sqlite_schema import APPLICATION_ID, STEPS, TABLES, Step, bring_up, version_of
+from .sqlite_schema import APPLICATION_ID, STEPS, TABLES, Step, bring_up, store_id_of, version_of
 
 _OLDEST = (3, 35)
 """SQLite's version; what the statements need."""
@@ -54,7 +54,7 @@ def open_store(
         (mode,) = db.execute("PRAGMA journal_mode = WAL").fetchone()
         if mode != "wal":
             raise unusable(path, "its file system cannot keep a write-ahead log; use a local disk")
-        return db, store_id_of(db)
+        return db, store_id_of(db)  # which opens the log
     except BaseException as error:
         if db is not None:
             db.close()
@@ -80,10 +80,15 @@ def _bring_up(
     db.execute("COMMIT")
     if trace is not None:
         trace("after layout")
+    # Where it is in WAL mode already: into the file, where `look` and `is_store` see it.
+    db.execute("PRAGMA wal_checkpoint").fetchall()
 
 
 def _check(db: sqlite3.Connection, path: str, newest: int) -> None:
-    """What `look` has seen may have changed since, or lie in a journal that it cannot read."""
+    """See that it is a store whose tables are all there.
+
+    `look` has seen most of it, but may have seen it before somebody else wrote.
+    """
     if version_of(db) > newest:
         raise newer(path, version_of(db), newest)
     if db.execute("PRAGMA application_id").fetchone() != (APPLICATION_ID,):
@@ -91,6 +96,8 @@ def _check(db: sqlite3.Connection, path: str, newest: int) -> None:
     missing = TABLES - _tables(db)
     if missing:
         raise damaged(path, f"it has no table {sorted(missing)[0]}")
+    if not store_id_of(db):
+        raise damaged(path, "it has lost its id")
 
 
 def _tables(db: sqlite3.Connection) -> set[str]:

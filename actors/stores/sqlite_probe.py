@@ -13,11 +13,12 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
+from contextlib import closing
 from pathlib import Path
 from typing import Literal, TypeAlias
 
 from .sqlite_fault import code_of, damaged, fault, newer, unusable
-from .sqlite_schema import APPLICATION_ID
+from .sqlite_schema import APPLICATION_ID, store_id_of
 
 Find: TypeAlias = Literal["nothing", "empty", "store"]
 """What can be made a store, or is one."""
@@ -85,8 +86,10 @@ def _identify(path: str, newest: int) -> Find:
         if logged is None and not os.path.exists(f"{os.path.realpath(path)}-journal"):
             raise damaged(path, str(error)) from error
         numbers, tables = logged or (APPLICATION_ID, 0), True
-    if numbers == (0, 0) and not tables and logged is None and os.path.getsize(path) >= 512:
-        return "empty"
+    if numbers == (0, 0) and not tables:
+        if logged is None and os.path.getsize(path) >= 512:
+            return "empty"
+        numbers = logged or numbers
     application, version = numbers
     if application != APPLICATION_ID:
         raise unusable(path, "the database there belongs to something else; choose another file")
@@ -98,16 +101,31 @@ def _identify(path: str, newest: int) -> Find:
 
 def _stored_numbers(path: str) -> tuple[tuple[int, int], bool]:
     """Application id and version as they stand in the file, and whether it has any table."""
-    db = sqlite3.connect(address(path, "mode=ro&immutable=1"), uri=True, isolation_level=None)
-    try:
+    with closing(_unchanging(path)) as db:
         (application,) = db.execute("PRAGMA application_id").fetchone()
         (version,) = db.execute("PRAGMA user_version").fetchone()
         tables = application == version == 0 and db.execute(
             "SELECT count(*) FROM sqlite_master"
         ).fetchone() != (0,)
         return (application, version), tables
-    finally:
-        db.close()
+
+
+def is_store(path: str, store_id: str) -> bool:
+    """Whether it is this very store that lies at `path`; writes nothing.
+
+    A connection would apply the log that lies beside the file, whosever file it is.
+    """
+    try:
+        with closing(_unchanging(path)) as db:
+            return store_id_of(db) == store_id
+    except sqlite3.Error as error:
+        # Half of its log may have been moved into it when a process died: then the log knows.
+        logged = _logged_numbers(f"{os.path.realpath(path)}-wal")
+        return code_of(error) == sqlite3.SQLITE_CORRUPT and logged is not None
+
+
+def _unchanging(path: str) -> sqlite3.Connection:
+    return sqlite3.connect(address(path, "mode=ro&immutable=1"), uri=True, isolation_level=None)
 
 
 def _logged_numbers(path: str) -> tuple[int, int] | None:

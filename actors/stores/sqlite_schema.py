@@ -74,6 +74,12 @@ def version_of(db: sqlite3.Connection) -> int:
     return version
 
 
+def store_id_of(db: sqlite3.Connection) -> str:
+    """What tells a store from all others; empty if it has lost that."""
+    row = db.execute("SELECT value FROM meta WHERE name = 'store_id'").fetchone()
+    return "" if row is None else str(row[0])
+
+
 def bring_up(db: sqlite3.Connection, steps: Sequence[Step] = STEPS) -> None:
     """Take the steps that are missing; inside a transaction, so it is all or nothing."""
     for step in steps[version_of(db) :]:

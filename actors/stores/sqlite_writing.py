@@ -149,6 +149,7 @@ class SqliteWriting:
         takeover: bool,
     ) -> Lease:
         """See `Backend.lease`."""
+        length = 0
         try:
             with self._lease as db:
                 found = self._leasable(db, session_id, now, after, takeover)
@@ -202,7 +203,6 @@ class SqliteWriting:
     def _write(self, drafts: dict[int, Draft], results: list[Exception | None], now: float) -> None:
         commit = self._commit
         keys: dict[str, int] = {}
-        commit.doubtful = False
         try:
             with commit as db:
                 for index, draft in drafts.items():
