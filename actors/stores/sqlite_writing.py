@@ -311,10 +311,12 @@ class SqliteWriting:
         """See that `holders` has this one alive; until then nobody else may cross it out."""
         if now < self._signed:
             return
-        mine = self.holder
         if not self._entered:
             self._sweep(db, now)
             self._entered = True
+        if self.holder.until <= now:  # it slept through its own time
+            self.holder = self.holder.renewed(now)
+        mine = self.holder
         values = (mine.id, mine.pid, mine.process, mine.boot, mine.timeout, mine.until)
         db.execute(HOLDER, values)
         self._signed = mine.until

@@ -433,15 +433,28 @@ def test_dead_holders_are_swept_once_nothing_needs_them(opener: Opener, path: Pa
     assert rows(path, "SELECT id FROM holders ORDER BY id") == [("heir",), ("last",)]
 
 
-def test_a_holder_that_was_swept_signs_again(opener: Opener) -> None:
+@pytest.mark.parametrize("renews", [True, False])
+def test_a_holder_that_was_swept_signs_again(opener: Opener, renews: bool) -> None:
     """Issue: one that was taken for dead and goes on is alive for what it makes from then on."""
     asleep, other = opener("asleep"), opener("other")
     put(asleep, made("a", steps(1)))
     put(asleep, more("a", 1, [], release=True))
     put(other, made("b", steps(1)), now=NOW + 31)  # crosses the sleeper out
-    asleep.renew(this_process("asleep", 30.0, NOW + 40))
+    if renews:
+        asleep.renew(this_process("asleep", 30.0, NOW + 40))
     put(asleep, made("c", steps(1)), now=NOW + 40)
     assert other.read("c", NOW + 41).standing == "alive"
+
+
+def test_a_holder_that_is_not_written_down_is_dead(opener: Opener, path: Path) -> None:
+    """Contract: a lease of somebody unknown keeps nobody out, and is not called free either."""
+    first, second = opener("one"), opener("two")
+    put(first, made("a", steps(1)))
+    db = sqlite3.connect(path, isolation_level=None)
+    db.execute("DELETE FROM holders")
+    db.close()
+    assert second.read("a", NOW).standing == "dead"
+    assert first.read("a", NOW).standing == "mine"
 
 
 def test_every_durable_write_is_told_before_and_after(opener: Opener) -> None:

@@ -197,7 +197,7 @@ def test_what_a_doubtful_commit_did_is_not_done_twice(path: Path, release: bool)
 
     def take_away(word: str) -> None:
         words.append(word)
-        if words.count("after commit") == 2:
+        if word == "after commit" and words.count(word) == 2:
             path.rename(path.with_name("hidden.db"))
 
     backend = SqliteBackend(path, trace=take_away)
