@@ -7,11 +7,14 @@ Source: spec core 3, 15.6, 18.14.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import cast
 
 from ..messages.errors import BroodlineError, ConfigurationError, ModelError
 from ..messages.event import Event, Replace
 from ..messages.lossless import type_name
+from ..messages.message import Message
 from ..messages.payload import AssistantReplied, EndSeed, ToolAnswered
 from .fold import replay_inbox
 from .invariants import RULES, Balance
@@ -19,7 +22,24 @@ from .models.recorded_script import entries_of
 from .recording import RecordedLog
 from .recording_message import StepOrder, assembled, history_faults, reply_fault
 from .seed import ends_in_open_turn
-from .surface import SURFACE_TYPES, Surface, shown_messages
+from .surface import SURFACE_TYPES, Shown, Surface, shown_messages
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One way in which a log breaks the rules.
+
+    Attributes:
+        seq: Number of the event that it shows at; None if it is of no single one.
+        rule: Which rule: ``I1`` to ``I8``, ``type``, ``surface``, ``inbox``, ``message`` (a message
+            and its chunks), ``order`` (of a response, its calls and results), ``history``,
+            ``seed``, ``grammar`` (of a script).
+        text: What is wrong, with the number of the event.
+    """
+
+    seq: int | None
+    rule: str
+    text: str
 
 
 def check_log(log: RecordedLog, *, parent: RecordedLog | None = None) -> tuple[str, ...]:
@@ -43,6 +63,11 @@ def check_log(log: RecordedLog, *, parent: RecordedLog | None = None) -> tuple[s
     Returns:
         One text a fault, with the number of its event, in the order of the log.
     """
+    return tuple(fault.text for fault in log_faults(log, parent=parent))
+
+
+def log_faults(log: RecordedLog, *, parent: RecordedLog | None = None) -> tuple[Fault, ...]:
+    """The same with the number of the event and the rule apart; see `check_log`."""
     if not isinstance(log, RecordedLog):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ConfigurationError(
             f"check_log takes what read_log gave, not {type_name(log)}; write "
@@ -51,46 +76,59 @@ def check_log(log: RecordedLog, *, parent: RecordedLog | None = None) -> tuple[s
     events = log.events
     for position, event in enumerate(events):
         if event.seq != position:
-            return (f"event {event.seq} stands at position {position} (I1)",)
+            text = f"event {event.seq} stands at position {position} (I1)"
+            return (Fault(position, "I1", text),)
     if log.is_script:
         return tuple(_script_faults(log))
     walk = _Walk(log)
     return (*_seed_faults(log, parent), *walk.faults(), *_inbox_faults(log))
 
 
-def _script_faults(log: RecordedLog) -> Iterator[str]:
+def first_fault(faults: Sequence[Fault]) -> Fault | None:
+    """The one that shows first in the log; None if there are none."""
+    return min(faults, key=lambda fault: -1 if fault.seq is None else fault.seq, default=None)
+
+
+def _script_faults(log: RecordedLog) -> Iterator[Fault]:
     for number, entry in enumerate(entries_of(event.data for event in log.own_events)):
         try:
             assembled(entry.verbatim or ()).message_content()
         except ModelError as error:
-            yield f"response {number}: {error.message}"
+            yield Fault(None, "grammar", f"response {number}: {error.message}")
 
 
-def _seed_faults(log: RecordedLog, parent: RecordedLog | None) -> Iterator[str]:
+def _seed_faults(log: RecordedLog, parent: RecordedLog | None) -> Iterator[Fault]:
     events, length = log.events, log.header.seed_length or 0
     if not length:
         return
     if length > len(events):
-        yield f"the header has seedLength {length}, but the log has {len(events)} events"
+        text = f"the header has seedLength {length}, but the log has {len(events)} events"
+        yield Fault(None, "seed", text)
         return
     if ends_in_open_turn(events[:length]):
-        yield f"event {length}: seedLength cuts the parent's log inside a turn"
+        yield _seed_fault(length, "seedLength cuts the parent's log inside a turn")
     marks = [type(event.data) is EndSeed for event in events[length - 1 : length + 1]]
     if len(events) > length and not any(marks):
-        yield f"event {length}: the seed ends here, but no session/end-seed stands at its end"
+        text = "the seed ends here, but no session/end-seed stands at its end"
+        yield _seed_fault(length, text)
     if parent is not None:
         yield from _inheritance_faults(events[:length], parent)
 
 
-def _inheritance_faults(seed: tuple[Event, ...], parent: RecordedLog) -> Iterator[str]:
-    if len(parent.events) < len(seed):
-        yield (
-            f"the seed has {len(seed)} events, but the parent's log {parent.name} only "
-            f"{len(parent.events)}"
-        )
+def _seed_fault(seq: int, what: str) -> Fault:
+    return Fault(seq, "seed", f"event {seq}: {what}")
+
+
+def _inheritance_faults(seed: tuple[Event, ...], parent: RecordedLog) -> Iterator[Fault]:
+    there = len(parent.events)
+    if there < len(seed):
+        text = f"the seed has {len(seed)} events, but the parent's log {parent.name} only {there}"
+        yield Fault(there, "seed", text)
     for mine, theirs in zip(seed, parent.events, strict=False):
         if _said(mine) != _said(theirs):
-            yield f"event {mine.seq}: the seed differs here from the parent's log {parent.name}"
+            yield _seed_fault(
+                mine.seq, f"the seed differs here from the parent's log {parent.name}"
+            )
             return
 
 
@@ -99,11 +137,11 @@ def _said(event: Event) -> tuple[object, ...]:
     return event.data, event.surface_op, event.source_event_seqs, event.ignorable
 
 
-def _inbox_faults(log: RecordedLog) -> Iterator[str]:
+def _inbox_faults(log: RecordedLog) -> Iterator[Fault]:
     try:
         replay_inbox(log.header, log.events)
     except BroodlineError as error:
-        yield error.message
+        yield Fault(error.details.get("seq"), "inbox", error.message)
 
 
 class _Walk:
@@ -116,51 +154,61 @@ class _Walk:
         self._order = StepOrder()
         self._looked = 0
 
-    def faults(self) -> Iterator[str]:
+    def faults(self) -> Iterator[Fault]:
         """Every fault, in the order of the events; for one call only."""
         told: set[str] = set()
         for event in self._events:
-            for fault in self._event_faults(event):
+            for rule, fault in self._event_faults(event):
                 told.add(fault)
-                yield f"event {event.seq}: {fault}"
+                yield Fault(event.seq, rule, f"event {event.seq}: {fault}")
         ended = not self._balance.open_step
-        for fault in history_faults(self._surface.messages(self._events), ended=ended):
+        for message, fault in history_faults(self._surface.messages(self._events), ended=ended):
             if fault not in told:
-                yield fault
+                yield Fault(self._seq_of(message), "history", fault)
 
-    def _event_faults(self, event: Event) -> Iterator[str]:
+    def _seq_of(self, message: Message) -> int | None:
+        """Number of the event on the surface that shows a message."""
+        shown = (
+            seq
+            for seq in self._surface.nodes
+            if cast(Shown, self._events[seq].data).message is message
+        )
+        return next(shown, None)
+
+    def _event_faults(self, event: Event) -> Iterator[tuple[str, str]]:
+        """The rule and what is wrong, for every fault that shows at an event."""
         yield from self._balance_faults(event)
         yield from self._surface_faults(event)
         if type(event.data) is AssistantReplied:
             fault = reply_fault(event, event.data, self._events)
             if fault is not None:
-                yield fault
+                yield "message", fault
         fault = self._order.fault(event)
         if fault is not None:
-            yield fault
+            yield "order", fault
 
-    def _balance_faults(self, event: Event) -> Iterator[str]:
+    def _balance_faults(self, event: Event) -> Iterator[tuple[str, str]]:
         check, advance = RULES[type(event.data)]
         if check is not None:
             try:
                 check(self._balance, event.data, event.surface_op)
             except BroodlineError as error:
-                yield error.message
+                yield str(error.details.get("rule", "type")), error.message
         if advance is not None:
             # Also behind a fault: else every event after it would be one more.
             advance(self._balance, event.data)
 
-    def _surface_faults(self, event: Event) -> Iterator[str]:
+    def _surface_faults(self, event: Event) -> Iterator[tuple[str, str]]:
         shown = type(event.data) in SURFACE_TYPES
         if not shown and event.surface_op is None and event.source_event_seqs is None:
             return
         try:
             self._surface.check(event, self._events)
         except BroodlineError as error:
-            yield error.message.removeprefix(f"event {event.seq} ")
+            yield "surface", error.message.removeprefix(f"event {event.seq} ")
             return
         if type(event.surface_op) is Replace and type(event.data) is not ToolAnswered:
-            yield from self._torn(event, event.surface_op)
+            yield from (("history", fault) for fault in self._torn(event, event.surface_op))
         else:  # a rewritten result stays where it was
             self._surface.apply(event)
 
@@ -182,7 +230,7 @@ class _Walk:
 
     def _history_part(self, first: int, end: int) -> Iterator[str]:
         shown = shown_messages(self._surface.nodes[first:end], self._events)
-        return history_faults(shown, ended=False)
+        return (fault for _, fault in history_faults(shown, ended=False))
 
     def _lead_before(self, place: int) -> int:
         """The last place before one from which on a history can be looked at by itself."""

@@ -171,7 +171,7 @@ class StepOrder:
         return f"the result for {call_id!r} does not cite the tool/call of its step for it"
 
 
-def history_faults(messages: Iterable[Message], *, ended: bool) -> Iterator[str]:
+def history_faults(messages: Iterable[Message], *, ended: bool) -> Iterator[tuple[Message, str]]:
     """Every place where a history is not one that a provider takes.
 
     The results of a message's calls stand directly behind it, all of them.
@@ -179,26 +179,34 @@ def history_faults(messages: Iterable[Message], *, ended: bool) -> Iterator[str]
     Args:
         messages: What a model is shown.
         ended: No step is open, so that no result can still come.
+
+    Returns:
+        The message at fault (of a call without a result, the one that asks for it), and
+        what is wrong.
     """
+    asking: Message | None = None
     open_calls, last = Counter[str](), frozenset[str]()
     for message in messages:
         if isinstance(message, ToolMessage):
             call_id: str = message.source["callId"]
             if call_id not in last:
-                yield f"the history shows a result for {call_id!r} that is not behind its call"
+                text = f"the history shows a result for {call_id!r} that is not behind its call"
+                yield message, text
             elif open_calls[call_id]:
                 open_calls[call_id] -= 1
             continue
-        yield from map(_unanswered, open_calls.elements())
+        yield from _unanswered(asking, open_calls)
         calls = _calls(message) if isinstance(message, AssistantMessage) else []
-        open_calls = Counter(call.id for call in calls)
+        asking, open_calls = message, Counter(call.id for call in calls)
         last = frozenset(open_calls)
     if ended:
-        yield from map(_unanswered, open_calls.elements())
+        yield from _unanswered(asking, open_calls)
 
 
-def _unanswered(call_id: str) -> str:
-    return f"the history shows the call {call_id!r} without a result behind it"
+def _unanswered(asking: Message | None, open_calls: Counter[str]) -> Iterator[tuple[Message, str]]:
+    if asking is not None:
+        for call_id in open_calls.elements():
+            yield asking, f"the history shows the call {call_id!r} without a result behind it"
 
 
 def _calls(message: AssistantMessage) -> list[ToolCall]:

@@ -22,6 +22,12 @@ Row: TypeAlias = dict[str, Any]
 SHORTEST_RUN = 3
 """Deltas that are worth a packed row; fewer are written one by one."""
 
+LONGEST_RUN = 1024
+"""Members of a row that is written; one that is read may have more."""
+
+LARGEST_ROW = 1 << 20
+"""Bytes of UTF-8 that the texts of a row that is written come to."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Kind:
@@ -175,24 +181,35 @@ def pack_rows(rows: Iterable[Row]) -> Iterator[Row]:
 
     A run ends at a gap in ``seq``, at another turn, step, block, kind, id or name, and
     at whatever is no plain delta: a start or end of a block, usage, a finish, a row with
-    any further field, a row that is not of its shape. Rows come through as they are.
+    any further field, a row that is not of its shape. Rows come through as they are. A
+    run that is longer than `LONGEST_RUN` or larger than `LARGEST_ROW` becomes several.
 
     Args:
         rows: Header and events, strict or projected; packed rows stay as they are.
     """
     run: list[Row] = []
+    size = 0
     known: _Likeness | None = None
     for row in rows:
         likeness = _likeness(row)
-        if run and (likeness != known or not _follows(run[-1], row)):
+        added = 0 if likeness is None else _size(likeness[0], row)
+        full = len(run) >= LONGEST_RUN or size + added > LARGEST_ROW
+        if run and (full or likeness != known or not _follows(run[-1], row)):
             yield from _packed(run, known)
-            run = []
+            run, size = [], 0
         known = likeness
         if likeness is None:
             yield row
         else:
             run.append(row)
+            size += added
     yield from _packed(run, known)
+
+
+def _size(kind: _Kind, row: Row) -> int:
+    """Bytes of the text of a delta."""
+    text: str = row["data"]["chunk"][kind.member]
+    return len(text) if text.isascii() else len(text.encode(errors="surrogatepass"))
 
 
 _Likeness: TypeAlias = tuple[_Kind, bool, int, int, int, str | None, str | None]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from broodline.actors.recording import RecordedLog
-from broodline.actors.recording_check import check_log
+from broodline.actors.recording_check import check_log, first_fault, log_faults
 from broodline.messages.chunk import (
     BlockStart,
     Finish,
@@ -582,3 +582,20 @@ def test_what_is_no_log_is_refused(wrong: Any) -> None:
     """DESIGN 8: check_log takes what read_log gave, and says so of anything else."""
     with pytest.raises(ConfigurationError, match="read_log"):
         check_log(wrong)
+
+
+def test_a_fault_has_its_event_and_rule_apart(kit: SimpleNamespace) -> None:
+    """core 3: a fault says the number of its event and the rule; the first shows earliest."""
+    build = kit.build().start().ask(A, B)
+    asking = build.events[-1].seq
+    build.result("a", (build.call("a"),))
+    build.end()
+    build.add(StepEnd(1, 1))
+    faults = log_faults(build.log())
+    assert [(each.seq, each.rule) for each in faults] == [
+        (build.events[-1].seq, "I5"),
+        (asking, "history"),
+    ]
+    assert first_fault(faults) == faults[1]
+    assert first_fault(()) is None
+    assert check_log(build.log()) == tuple(each.text for each in faults)

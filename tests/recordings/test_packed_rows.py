@@ -15,7 +15,14 @@ from broodline.messages.codec import decode_event
 from broodline.messages.errors import SessionCorruptError
 from broodline.messages.header import SessionHeader
 from broodline.messages.lossless import SAFE_INTEGER
-from broodline.messages.packed import PACKED_TYPES, expand_row, expand_rows, pack_rows
+from broodline.messages.packed import (
+    LARGEST_ROW,
+    LONGEST_RUN,
+    PACKED_TYPES,
+    expand_row,
+    expand_rows,
+    pack_rows,
+)
 from broodline.messages.payload import StepStart, TurnStart
 from broodline.messages.vocabulary import KNOWN_TYPES
 
@@ -361,3 +368,33 @@ def test_packing_loses_nothing(
     assert not any(
         len(row["data"]["dt"]) < 2 for row in written if row["type"] != "assistant/chunk"
     )
+
+
+def test_a_long_run_becomes_several_rows() -> None:
+    """core 5.8: a row that is written has at most 1,024 members; what is left of a run goes on."""
+    rows = [delta("x", seq) for seq in range(2 * LONGEST_RUN + 2)]
+    made = list(pack_rows(rows))
+    sizes = [len(row["data"].get("texts", "x")) for row in made]
+    assert sizes == [LONGEST_RUN, LONGEST_RUN, 1, 1]
+    assert list(expand_rows(made)) == rows
+
+
+@pytest.mark.parametrize("letter", ["x", "é"])
+def test_a_large_run_becomes_several_rows(letter: str) -> None:
+    """core 5.8: the texts of a row that is written come to 1 MiB of UTF-8 at most."""
+    text = letter * (LARGEST_ROW // 8 // len(letter.encode()))
+    rows = [delta(text, seq) for seq in range(16)]
+    made = list(pack_rows(rows))
+    assert [len(row["data"]["texts"]) for row in made] == [8, 8]
+    assert list(expand_rows(made)) == rows
+
+
+def test_a_delta_that_is_too_large_stands_alone() -> None:
+    """core 5.8: a delta larger than a row may be is written as it is, the others are packed."""
+    texts = ["x", "y", "z", "x" * (LARGEST_ROW + 1), "x", "y", "z"]
+    rows = [delta(text, seq) for seq, text in enumerate(texts)]
+    assert [row["type"] for row in pack_rows(rows)] == [
+        "text-chunks",
+        "assistant/chunk",
+        "text-chunks",
+    ]
