@@ -7,224 +7,396 @@ after the other or side by side, may use the same one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from ...messages.errors import ConfigurationError, SessionError, SessionLeasedError
 from ...messages.event import Event
 from ...messages.header import SessionHeader
 from ...messages.plain import quoted
 from ..seed import ends_in_open_turn
-from ..store import Lease, StoredLog
+from ..store import Durability, Lease, Snapshot, StoredLog, StoreHost
 
 
 class Record:
-    """One stored session: `log` is the live list while a session is attached."""
+    """One stored session.
 
-    __slots__ = ("attached", "fence", "header", "held", "log")
+    `log` is the session's own list once one was attached: it is read up to `length`
+    when that session has left, and written to only after it was copied.
+    """
 
-    def __init__(self, header: SessionHeader) -> None:
+    __slots__ = (
+        "birth",
+        "fence",
+        "header",
+        "held",
+        "length",
+        "log",
+        "owned",
+        "projected",
+        "writer",
+    )
+
+    def __init__(self, header: SessionHeader, birth: int, projected: bool) -> None:
         self.header = header
+        self.birth = birth
+        self.projected = projected
         self.log: list[Event] = []
+        self.length = 0
+        self.owned = True
         self.fence = 0
         self.held = False
-        self.attached = False
+        self.writer: MemoryWriter | None = None
+
+    def events(self) -> list[Event]:
+        """What is stored; to be read only."""
+        log = self.log
+        return log if self.writer is not None or len(log) == self.length else log[: self.length]
+
+    def extend(self, events: Iterable[Event]) -> None:
+        """Store what follows; for a session that is not live."""
+        if not self.owned:
+            self.log = self.log[: self.length]
+            self.owned = True
+        self.log.extend(events)
+        self.length = len(self.log)
+
+    def attach(self, log: list[Event], writer: MemoryWriter) -> None:
+        """Share the log of a session that goes live."""
+        self.log = log
+        self.owned = False
+        self.writer = writer
+
+    def detach(self) -> None:
+        """Keep what the live session has until now, and nothing that follows."""
+        if self.writer is not None:
+            self.length = len(self.log)
+            self.writer.end(self.length)
+            self.writer = None
 
 
 class MemoryWriter:
     """Stands for a live session in its store; the log itself is shared."""
 
-    __slots__ = ("_fence", "_record", "_store")
+    __slots__ = ("_end", "_fence", "_record", "_store")
 
     sink = None
+    durability: Durability = "settled"
+    failure: Exception | None = None
 
     def __init__(self, store: MemoryStore, record: Record) -> None:
         self._store = store
         self._record = record
         self._fence = record.fence
+        self._end: int | None = None
 
     @property
     def stored_seq(self) -> int:
-        """All of the log, while the lease holds."""
-        return len(self._record.log)
+        """All of the log; once the lease is gone, what was stored until then."""
+        return len(self._record.log) if self._end is None else self._end
 
     async def flush(self) -> bool:
-        """Confirm; raises `SessionLeasedError` if the lease was taken over."""
-        self._store.check_fence(self._record, self._fence)
+        """Confirm; raises `SessionLeasedError` if the lease was taken over or given back."""
+        if self._end is not None:
+            raise _outdated(self._record.header.id, self._fence, self._record)
         return True
 
     def release(self) -> None:
         """Give the lease back; an empty session leaves no trace."""
-        self._store.let_go(self._record, self._fence)
+        if self._end is None:
+            self._store.let_go(self._record)
+
+    def end(self, length: int) -> None:
+        """Note that the session is not written any more."""
+        self._end = length
 
 
 class MemoryStore:
     """Keeps sessions in memory; implements `Store`, which documents the methods.
+
+    Nothing waits for it, and its flush always confirms. It needs no host and is usable
+    before it was ever opened. Several hosts may open it; once the last of them has closed
+    it, it takes nothing more until it is opened again, and can still be read.
 
     Args:
         keep_ended: Whether a session is kept when its agent has ended, so that it can
             be read and resumed. Without, thousands of short-lived agents leave nothing.
     """
 
-    __slots__ = ("_closed", "_fence", "_keep_ended", "_records")
+    __slots__ = ("_children", "_closed", "_fence", "_hosts", "_keep_ended", "_records")
+
+    durability: Durability = "settled"
 
     def __init__(self, *, keep_ended: bool = True) -> None:
         self._keep_ended = keep_ended
         # One count for all sessions: an id that is used again never repeats a number.
         self._fence = 0
         self._records: dict[str, Record] = {}
+        self._children: dict[str, dict[str, Record]] = {}
+        self._hosts = 0
         self._closed = False
 
     def __repr__(self) -> str:
         return f"<MemoryStore of {len(self._records)} sessions>"
 
-    async def create(self, header: SessionHeader) -> Lease:
+    async def __aenter__(self) -> MemoryStore:
+        self._hosts += 1
+        self._closed = False
+        return self
+
+    async def __aexit__(self, *_exception: object) -> None:
+        await self.close()
+
+    async def open(self, host: StoreHost) -> None:
+        await self.__aenter__()
+
+    async def create(
+        self, header: SessionHeader, *, fresh: bool = False, projected: bool = False
+    ) -> Lease:
         self._check_open()
         if header.id in self._records:
             raise _exists(header.id)
-        record = self._records[header.id] = Record(header)
-        return self._hold(record)
+        return self._hold(self._add(header, projected))
 
-    async def lease(self, session_id: str, *, takeover: bool = False) -> Lease:
+    async def prepare(self, session_id: str) -> StoredLog:
         self._check_open()
-        record = self._find(session_id)
+        record = self._writable(session_id)
+        if record.held:
+            raise _leased(session_id)
+        return self._read(record, repaired=True)
+
+    async def lease(
+        self,
+        session_id: str,
+        *,
+        after: StoredLog | None = None,
+        events: Sequence[Event] = (),
+        takeover: bool = False,
+    ) -> Lease:
+        self._check_open()
+        record = self._writable(session_id)
         if record.held and not takeover:
             raise _leased(session_id)
-        if record.attached:  # what the old holder still appends is not ours any more
-            record.log = list(record.log)
-            record.attached = False
+        if after is not None and after.revision != self._revision(record):
+            raise _changed(session_id)
+        batch = _following(record, events)
+        record.detach()
+        if batch:
+            record.extend(batch)
         return self._hold(record)
 
     def release(self, lease: Lease) -> None:
         record = self._records.get(lease.session_id)
-        if record is not None and not record.attached:
-            self.let_go(record, lease.fence)
+        if record is not None and record.writer is None and _holds(record, lease):
+            self.let_go(record)
 
     def attach(
         self, header: SessionHeader, log: list[Event], lease: Lease | None = None
     ) -> MemoryWriter:
         self._check_open()
         record = self._records.get(header.id)
+        if lease is not None and (record is None or not _holds(record, lease)):
+            raise _outdated(header.id, lease.fence, record)
         if record is None:
-            if lease is not None:
-                raise _not_found(header.id)
-            record = self._records[header.id] = Record(header)
-        elif lease is not None:
-            self.check_fence(record, lease.fence)
-        if record.attached or (record.held and lease is None):
+            record = self._add(header, projected=False)
+        elif record.projected:
+            raise _recorded(header.id)
+        elif record.writer is not None or (record.held and lease is None):
             raise _leased(header.id)
-        stored = len(record.log)
-        if stored and (record.header.cwd != header.cwd or log[:stored] != record.log):
+        stored = record.length
+        if stored and (record.header.cwd != header.cwd or log[:stored] != record.events()):
             raise _exists(header.id)
         if lease is None:
             self._hold(record)
-        record.log = log
-        record.attached = True
-        return MemoryWriter(self, record)
+        writer = MemoryWriter(self, record)
+        record.attach(log, writer)
+        return writer
 
     async def append(self, lease: Lease, events: Sequence[Event]) -> None:
         self._check_open()
         record = self._records.get(lease.session_id)
-        if record is None:
-            raise _not_found(lease.session_id)
-        self.check_fence(record, lease.fence)
-        if record.attached:
+        if record is None or not _holds(record, lease):
+            raise _outdated(lease.session_id, lease.fence, record)
+        if record.writer is not None:
             raise SessionError(
                 f"session {lease.session_id!r} is live; append through it", code="SESSION_LIVE"
             )
-        batch = list(events)
-        for seq, event in enumerate(batch, len(record.log)):
-            if event.seq != seq:
-                raise SessionError(
-                    f"session {lease.session_id!r} has {len(record.log)} events stored; a batch "
-                    f"may not have seq {event.seq} where {seq} belongs",
-                    code="SEQ_MISMATCH",
-                )
-        record.log.extend(batch)
+        record.extend(_following(record, events))
 
     async def load(self, session_id: str) -> StoredLog:
         record = self._find(session_id)
-        if record.attached and ends_in_open_turn(record.log):
+        if record.projected or not ends_in_open_turn(record.events()):
+            return self._read(record)
+        if record.writer is not None:
             raise SessionError(
                 f"session {session_id!r} is live inside a turn; inspect it instead",
                 code="OPEN_TURN",
             )
+        if record.held:
+            raise _leased(session_id)
+        self._check_open()
+        record.extend(_closers(record.events()))
         return self._read(record)
 
     async def inspect(self, session_id: str) -> StoredLog:
-        return self._read(self._find(session_id))
+        record = self._find(session_id)
+        return self._read(record, repaired=not record.held and not record.projected)
 
     async def read_from(self, session_id: str, from_seq: int) -> tuple[Event, ...]:
         if type(from_seq) is not int or from_seq < 0:
             raise ConfigurationError(
                 f"from_seq must be an integer from 0 on, not {quoted(from_seq)}"
             )
-        return tuple(self._find(session_id).log[from_seq:])
+        return tuple(self._find(session_id).events()[from_seq:])
 
     async def list(self) -> tuple[SessionHeader, ...]:
         return tuple(record.header for record in self._records.values() if record.log)
+
+    async def list_snapshots(self, *, parent: str | None = None) -> tuple[Snapshot, ...]:
+        records = self._records if parent is None else self._children.get(parent, {})
+        return tuple(
+            Snapshot(
+                record.header,
+                self._revision(record),
+                len(record.events()),
+                record.held,
+                record.projected,
+            )
+            for record in records.values()
+            if record.log
+        )
 
     async def flush(self) -> bool:
         return True
 
     async def close(self) -> None:
-        self._closed = True
-
-    def check_fence(self, record: Record, fence: int) -> None:
-        """Refuse a holder that is not the newest.
-
-        Raises:
-            SessionLeasedError: If the lease was taken over or given back.
-        """
-        if record.fence != fence or not record.held:
-            raise SessionLeasedError(
-                f"the lease on session {record.header.id!r} is gone: fence {fence}, now "
-                f"{record.fence}; nothing more is written for this holder",
-                details={"session": record.header.id, "fence": fence, "current": record.fence},
-                retryable=False,
-            )
-
-    def let_go(self, record: Record, fence: int) -> None:
-        """End a holder's lease, if it is the newest."""
-        if record.fence != fence or not record.held:
+        self._hosts = max(0, self._hosts - 1)
+        if self._hosts or self._closed:
             return
-        record.held = record.attached = False
-        if not record.log or not self._keep_ended:
-            del self._records[record.header.id]
+        self._closed = True
+        for record in [record for record in self._records.values() if record.held]:
+            self.let_go(record)
+
+    def let_go(self, record: Record) -> None:
+        """End the lease of a record's holder."""
+        record.detach()
+        record.held = False
+        if not record.length or not self._keep_ended:
+            self._remove(record.header)
+
+    def _add(self, header: SessionHeader, projected: bool) -> Record:
+        record = self._records[header.id] = Record(header, self._fence + 1, projected)
+        parent = header.parent_session
+        if parent is not None:
+            children = self._children.get(parent)
+            if children is None:
+                self._children[parent] = {header.id: record}
+            else:
+                children[header.id] = record
+        return record
+
+    def _remove(self, header: SessionHeader) -> None:
+        del self._records[header.id]
+        if header.parent_session is not None:
+            children = self._children[header.parent_session]
+            del children[header.id]
+            if not children:
+                del self._children[header.parent_session]
 
     def _hold(self, record: Record) -> Lease:
         self._fence += 1
         record.fence = self._fence
         record.held = True
-        return Lease(record.header.id, record.fence, len(record.log))
+        return Lease(record.header.id, record.fence, record.length)
 
     def _find(self, session_id: str) -> Record:
         record = self._records.get(session_id)
         if record is None or not record.log:
-            raise _not_found(session_id)
+            raise SessionError(f"no session {session_id!r} is stored", code="SESSION_NOT_FOUND")
         return record
 
-    def _read(self, record: Record) -> StoredLog:
-        revision = f"{id(self):x}-{len(record.log)}"
-        return StoredLog(record.header, tuple(record.log), revision)
+    def _writable(self, session_id: str) -> Record:
+        record = self._find(session_id)
+        if record.projected:
+            raise _recorded(session_id)
+        return record
+
+    def _read(self, record: Record, repaired: bool = False) -> StoredLog:
+        events = tuple(record.events())
+        stored = len(events)
+        if repaired and ends_in_open_turn(events):
+            events = (*events, *_closers(events))
+        return StoredLog(record.header, events, self._revision(record), stored, record.projected)
+
+    def _revision(self, record: Record) -> str:
+        return f"{id(self):x}-{record.birth}-{len(record.events())}"
 
     def _check_open(self) -> None:
         if self._closed:
-            raise SessionError("the store is closed; hand the runtime another", code="STORE_CLOSED")
+            raise SessionError("the store is closed; open it again first", code="STORE_CLOSED")
+
+
+def _holds(record: Record, lease: Lease) -> bool:
+    return record.held and record.fence == lease.fence
+
+
+def _following(record: Record, events: Sequence[Event]) -> list[Event]:
+    """The events, once it is sure that they continue what is stored."""
+    batch = list(events)
+    stored = len(record.events())
+    for seq, event in enumerate(batch, stored):
+        if event.seq != seq:
+            raise SessionError(
+                f"session {record.header.id!r} has {stored} events stored; a batch may not have "
+                f"seq {event.seq} where {seq} belongs",
+                code="SEQ_MISMATCH",
+                details={"session": record.header.id, "stored": stored, "given": event.seq},
+            )
+    return batch
+
+
+def _closers(events: Sequence[Event]) -> tuple[Event, ...]:
+    from ..repair import closers
+
+    return closers(events)
 
 
 def _exists(session_id: str) -> SessionError:
     return SessionError(
         f"a session {session_id!r} is stored already; resume it or choose another id",
         code="SESSION_ALREADY_EXISTS",
+        details={"session": session_id},
     )
 
 
-def _not_found(session_id: str) -> SessionError:
-    return SessionError(f"no session {session_id!r} is stored", code="SESSION_NOT_FOUND")
+def _recorded(session_id: str) -> SessionError:
+    return SessionError(
+        f"session {session_id!r} is a recording in the projected form; it can be inspected and "
+        "exported, not written on",
+        code="PROJECTED",
+        details={"session": session_id},
+    )
 
 
 def _leased(session_id: str) -> SessionLeasedError:
     return SessionLeasedError(
         f"session {session_id!r} is live elsewhere; use it there, or wait until it is released",
         details={"session": session_id},
+    )
+
+
+def _changed(session_id: str) -> SessionLeasedError:
+    return SessionLeasedError(
+        f"session {session_id!r} has changed since it was read; read it again",
+        details={"session": session_id},
+    )
+
+
+def _outdated(session_id: str, fence: int, record: Record | None) -> SessionLeasedError:
+    current = None if record is None else record.fence
+    now = "the session is gone" if current is None else f"now {current}"
+    return SessionLeasedError(
+        f"the lease on session {session_id!r} is gone: fence {fence}, {now}; nothing more is "
+        "written for this holder",
+        details={"session": session_id, "fence": fence, "current": current},
+        retryable=False,
     )
