@@ -13,6 +13,7 @@ from ...messages.errors import ConfigurationError, SessionError, SessionLeasedEr
 from ...messages.event import Event
 from ...messages.header import SessionHeader
 from ...messages.plain import quoted
+from ..repair import closers
 from ..seed import ends_in_open_turn
 from ..store import Durability, Lease, Snapshot, StoredLog, StoreHost
 
@@ -234,7 +235,7 @@ class MemoryStore:
         if record.held:
             raise _leased(session_id)
         self._check_open()
-        record.extend(_closers(record.events()))
+        record.extend(closers(record.events()))
         return self._read(record)
 
     async def inspect(self, session_id: str) -> StoredLog:
@@ -324,7 +325,7 @@ class MemoryStore:
         events = tuple(record.events())
         stored = len(events)
         if repaired and ends_in_open_turn(events):
-            events = (*events, *_closers(events))
+            events = (*events, *closers(events))
         return StoredLog(record.header, events, self._revision(record), stored, record.projected)
 
     def _revision(self, record: Record) -> str:
@@ -352,12 +353,6 @@ def _following(record: Record, events: Sequence[Event]) -> list[Event]:
                 details={"session": record.header.id, "stored": stored, "given": event.seq},
             )
     return batch
-
-
-def _closers(events: Sequence[Event]) -> tuple[Event, ...]:
-    from ..repair import closers
-
-    return closers(events)
 
 
 def _exists(session_id: str) -> SessionError:

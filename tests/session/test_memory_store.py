@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from broodline.actors.stores.memory import MemoryStore
 from broodline.actors.session import Session
 from broodline.actors.store import Lease, Store, Writer
+from broodline.actors.stores.memory import MemoryStore
 from broodline.messages.errors import ConfigurationError, SessionError, SessionLeasedError
 from broodline.messages.event import Event
 from broodline.messages.header import SessionHeader
