@@ -8,23 +8,22 @@ that do not await. From another thread, and in most programs, use the
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from ..messages.chunk import Usage
 from ..messages.content import ContentLike, text_of
-from ..messages.errors import ConfigurationError
-from ..messages.lossless import type_name
 from ..messages.message import MessageId, UserMessage, sound_message, user_message
 from ..messages.options import AgentOptions
 from ..messages.payload import AbortCause, CallConfig, InboxTarget, RequestHeader, TurnEndReason
-from .abandonment import abandon
+from .abort import abort
+from .acceptance import Acceptance, Letter, check_storing, delivered
 from .actor import EventLoopActor
 from .announcement import announce_change, announce_status
 from .cancellation import CancellationToken
 from .driver import DriverSteps, drive
 from .fold import select_output, usage_of
+from .idleness import until_idle
 from .inbox import Inbox
 from .postbox import AgentMailbox
 from .refusal import check_open, check_thread, refuse_own_turn
@@ -68,12 +67,14 @@ class Agent(EventLoopActor):
         last_end: How the last turn of this process ended, or None; ``kind`` is ``completed``,
             ``max-tokens``, ``aborted``, ``blocked`` or ``error``, with `error` saying which.
         tool_calls: Tool calls it has made in this process.
+        acceptance: The deliveries that are not stored yet; None when there are none.
     """
 
     # Slots: with a dict, these alone would be a sixth of what a waiting child needs.
     __slots__ = (
         "_followers",
         "_task",
+        "acceptance",
         "announced",
         "before_first_step",
         "closing",
@@ -134,6 +135,7 @@ class Agent(EventLoopActor):
         self.turns = 0
         self.last_end: TurnEndReason | None = None
         self.tool_calls = 0
+        self.acceptance: Acceptance | None = None
         self.entry: Registration | None = None
         self.announced = False
         self.ending: asyncio.Task[None] | None = None
@@ -178,7 +180,8 @@ class Agent(EventLoopActor):
             id: Unique among the pending messages; None makes one.
 
         Returns:
-            The message's id. It names the delivery, never a result.
+            The message's id. It names the delivery, never a result. Where a delivery has
+            to be stored, `accepted` tells when it is.
 
         Raises:
             ActorDeadError: If the agent is disposed.
@@ -221,12 +224,37 @@ class Agent(EventLoopActor):
         behind it. Errors as `followup`. Source: spec core 7, 9.
         """
         check_open(self)
+        check_storing(self)
         if waking and self.token is not None and self.token.cancelled:
             target = "next-turn"
-        self.inbox.append(target, message, waking=waking)
-        if waking and message.id in self.inbox:  # an observer may have taken it out again
-            self._wake()
+        accepts = self.session.accepts
+        self.inbox.append(target, message, waking=waking, held=accepts)
+        if message.id in self.inbox:  # an observer may have taken it out again
+            if accepts:
+                self.acceptance = self.acceptance or Acceptance(self)
+                self.acceptance.take(message.id)
+            elif waking:
+                self._wake()
         return message.id
+
+    def accepted(self, message_id: MessageId) -> Letter | None:
+        """When a delivery of this process is accepted for good. Loop only.
+
+        None if it is already; else a future of its id, or of why it was not accepted.
+        """
+        return None if self.acceptance is None else self.acceptance.letter(message_id)
+
+    def end_acceptance(self) -> None:
+        """Every delivery is stored, or refused."""
+        self.acceptance = None
+        self.wake_for_pending()
+        if self._task is None:
+            self._release_followers()
+
+    def wake_for_pending(self, *, prompts: bool = False) -> None:
+        """Wake, if something waking is pending, or with `prompts` any prompt."""
+        if self.inbox.waking or (prompts and self.inbox.has("next-turn")):
+            self._wake()
 
     def cancel(self, cause: AbortCause = USER_CANCEL, *, keep_inbox: bool = False) -> None:
         """Drop what is pending and abort the turn in progress.
@@ -241,26 +269,7 @@ class Agent(EventLoopActor):
             ConfigurationError: If `cause` is no `AbortCause`, or the call comes from
                 outside of the runtime's loop.
         """
-        if not isinstance(cause, AbortCause):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise ConfigurationError(
-                f"cause of a cancellation must be an AbortCause, not {type_name(cause)}"
-            )
-        if self.phase == "closed":
-            return
-        check_thread(self)
-        token = self.token
-        try:
-            if keep_inbox:
-                self.inbox.put_off()
-            else:
-                self.inbox.clear()
-        except BaseException:
-            self.inbox.put_off()
-            raise
-        finally:
-            # Not what an observer of the clearing has woken.
-            if token is not None:
-                token.cancel(cause)
+        abort(self, cause, keep_inbox=keep_inbox)
 
     def refuse_own_turn(self) -> None:
         """`refusal.refuse_own_turn`."""
@@ -275,28 +284,24 @@ class Agent(EventLoopActor):
         Raises:
             DeadlockError: From the turn itself, which would wait for its own end.
         """
-        if self._task is None:
-            return self.last_end
         check_thread(self)
         self.refuse_own_turn()
-        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        then = partial(_resolve, waiter)
-        self.on_idle(then)
-        try:
-            await waiter
-        finally:
-            if self._followers is not None and then in self._followers:
-                self._followers.remove(then)
+        await until_idle(self)
         return self.last_end
 
     def on_idle(self, then: Callable[[], None]) -> None:
-        """Have `then` called once no turn is in progress or due; now, if that is so. Loop only."""
-        if self._task is None:
+        """Have `then` called once no turn is in progress, due or being accepted. Loop only."""
+        if self._task is None and self.acceptance is None:
             then()
         elif self._followers is None:
             self._followers = [then]
         else:
             self._followers.append(then)
+
+    def forget(self, then: Callable[[], None]) -> None:
+        """Call `then` no more."""
+        if self._followers is not None and then in self._followers:
+            self._followers.remove(then)
 
     # What pykka's side needs: content is a follow-up, everything else a signal.
 
@@ -310,11 +315,11 @@ class Agent(EventLoopActor):
     def _start_actor_loop(self) -> None:
         """An agent has no loop of its own: a wake starts its driver."""
 
-    def on_receive(self, message: Any) -> MessageId:
+    def on_receive(self, message: Any) -> MessageId | Awaitable[MessageId]:
         """Queue what was told or asked as a follow-up; the answer is the message's id."""
-        if isinstance(message, UserMessage):
-            return self.deliver(sound_message(message), "next-turn", waking=True)
-        return self.followup(message)
+        if not isinstance(message, UserMessage):
+            message = self.message(message)
+        return delivered(self, sound_message(message), "next-turn", waking=True)
 
     # What the driver and the registry use.
 
@@ -332,7 +337,7 @@ class Agent(EventLoopActor):
         self._task = self.token = self.turn = None
         self.begin_phase("idle")
         announce_status(self, "idle")
-        if self._task is None:
+        if self._task is None and self.acceptance is None:
             self._release_followers()
 
     def begin_disposal(self) -> None:
@@ -342,25 +347,11 @@ class Agent(EventLoopActor):
             self.on_closing(self)
         self.cancel(DISPOSED, keep_inbox=True)
 
-    def detach(self) -> None:
-        """Let go of work that ignored its cancellation: it can log nothing any more."""
-        task = self._task
-        self.close_log()
-        self.session.seal(f"agent {self.id} was detached: it ignored its cancellation")
-        if task is not None:
-            task.cancel()
+    def end_task(self) -> None:
+        """Let go of a turn that ignored its cancellation."""
+        if self._task is not None:
+            self._task.cancel()
             self.rest()
-
-    def close_log(self) -> None:
-        """Close a turn that is still open in the log, if the log lets that happen."""
-        cause = self.token.cause if self.token is not None else None
-        cause = cause if isinstance(cause, AbortCause) else DISPOSED
-        if self.session.open_turn:
-            self.last_end = TurnEndReason("aborted", reason=cause)
-        try:
-            abandon(self.session, cause)
-        except Exception:
-            self.runtime.logger.exception("the log of agent %s could not be closed", self.id)
 
     def close(self) -> None:
         """The end: nothing is accepted any more."""
@@ -393,8 +384,3 @@ class Agent(EventLoopActor):
                 then()
             except Exception:
                 self.runtime.logger.exception("a follower of agent %s failed", self.id)
-
-
-def _resolve(waiter: asyncio.Future[None]) -> None:
-    if not waiter.done():
-        waiter.set_result(None)

@@ -13,7 +13,9 @@ from ..messages.options import AgentOptions, check_options
 from ..messages.plain import name_text
 from .agent import Agent
 from .cancellation import CancellationToken
+from .choice import default_options, resumed_options
 from .creation import AgentSpec, Commit, Setup, establish
+from .fold import options_of
 from .handle import AgentHandle
 from .operation import Operation
 from .reply import Reply
@@ -119,6 +121,10 @@ class AgentRegistry:
         agent_id: str,
         *,
         persona: str | None = None,
+        provider: str | None = None,
+        model: str | None = None,
+        max_tokens: int | None = None,
+        reasoning_effort: str | None = None,
         tools: Sequence[Tool] = (),
         setup: Setup | None = None,
         signal: CancellationToken | None = None,
@@ -127,14 +133,24 @@ class AgentRegistry:
 
         Its header stays as it is, its turns go on counting, and what was pending
         is pending again: it opens no turn by itself and runs before anything new
-        at the next wake. Arguments as `create`.
+        at the next wake. A turn that was cut off is closed as ``interrupted``, and its
+        unanswered calls are answered with what is known of them. Arguments as
+        `create`; model, ceiling and effort that are not given are those it had. Its
+        persona and its own tools are not in its log: give them again.
 
         Errors:
             SessionError: ``SESSION_NOT_FOUND`` without a stored log,
-                ``SESSION_ALREADY_EXISTS`` if the agent is live.
+                ``SESSION_ALREADY_EXISTS`` if the agent is live here.
+            SessionLeasedError: If it is live in another process.
+            SessionFormatUnsupportedError, SessionCorruptError: If its log is refused.
         """
         return self._host.operate(
-            self._resume, agent_id, (persona, tools, setup), signal=signal, name="resume agent"
+            self._resume,
+            agent_id,
+            (provider, model, max_tokens, reasoning_effort),
+            (persona, tools, setup),
+            signal=signal,
+            name="resume agent",
         )
 
     async def establish(self, spec: AgentSpec) -> AgentHandle:
@@ -185,7 +201,8 @@ class AgentRegistry:
         wanted: _Wanted,
         composition: _Parts,
     ) -> AgentHandle:
-        options = self._options(*wanted)
+        check_options(*wanted)
+        options = default_options(self._host.default_model, *wanted)
         self._check_provider(wanted[0])
         composed = _composed(*composition)
         header = SessionHeader(
@@ -194,13 +211,20 @@ class AgentRegistry:
             cwd,
         )
         check_header(header)
-        spec = AgentSpec(header, options, None, composed, None, operation.token)
+        fresh = agent_id is None and self._host.unique_ids
+        spec = AgentSpec(header, options, None, composed, None, operation.token, fresh=fresh)
         return await self.establish(spec)
 
     async def _resume(
-        self, operation: Operation[AgentHandle], agent_id: str, composition: _Parts
+        self,
+        operation: Operation[AgentHandle],
+        agent_id: str,
+        wanted: _Wanted,
+        composition: _Parts,
     ) -> AgentHandle:
         name_text(agent_id, "agent_id")
+        check_options(*wanted)
+        self._check_provider(wanted[0])
         composed = _composed(*composition)
         if agent_id in self._agents:
             raise SessionError(
@@ -209,7 +233,8 @@ class AgentRegistry:
                 code="SESSION_ALREADY_EXISTS",
             )
         session = await self._host.sessions.resume(agent_id)
-        options = self._options(None, None, None, None)
+        recorded = options_of(session.header, session.log)
+        options = resumed_options(self._host.default_model, AgentOptions(*wanted), recorded)
         spec = AgentSpec(session.header, options, None, composed, None, operation.token, "resume")
         return AgentHandle(await establish(self._host, spec, session), self)
 
@@ -221,20 +246,6 @@ class AgentRegistry:
                 f"no model of provider {provider!r} is registered (there are: {known}); "
                 "register one with runtime.models.register(...)"
             )
-
-    def _options(
-        self,
-        provider: str | None,
-        model: str | None,
-        max_tokens: int | None,
-        reasoning_effort: str | None,
-    ) -> AgentOptions:
-        check_options(provider, model, max_tokens, reasoning_effort)
-        default = self._host.default_model
-        if default is not None and provider is None:
-            provider = default.provider
-            model = default.model if model is None else model
-        return AgentOptions(provider, model, max_tokens, reasoning_effort)
 
 
 class _Composition:

@@ -1,6 +1,7 @@
 """Making an agent as one transaction: it is there whole, or nothing of it is.
 
-The order is: session, agent, set-up, commit, entry into both registries,
+The order is: session, agent, set-up, the id kept free in the store, commit, entry into
+both registries,
 ``session/created``, ``agent/created`` (both may veto), ``agent/session-start``.
 Every creation edge that went out is paired by a disposal edge when a later step
 fails. Source: spec core 6.2.
@@ -12,7 +13,7 @@ import inspect
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from ..messages.errors import SessionError
 from ..messages.event import Event
@@ -20,6 +21,7 @@ from ..messages.header import SessionHeader
 from ..messages.options import AgentOptions
 from .agent import Agent
 from .cancellation import CancellationToken
+from .choice import chosen_options
 from .notice import AgentCreated, SessionStart
 from .teardown import leave, unwind
 
@@ -45,6 +47,7 @@ class AgentSpec:
         parent: The delegating agent, or None.
         signal: Fired before publication, it takes everything back.
         source: ``resume`` when it comes back from its own stored log.
+        fresh: The id was made for it, so that nobody else can have it.
     """
 
     header: SessionHeader
@@ -54,6 +57,7 @@ class AgentSpec:
     parent: Agent | None = None
     signal: CancellationToken | None = None
     source: Literal["startup", "resume"] = "startup"
+    fresh: bool = False
 
 
 async def establish(host: AgentHost, spec: AgentSpec, session: Session | None = None) -> Agent:
@@ -72,11 +76,17 @@ async def establish(host: AgentHost, spec: AgentSpec, session: Session | None = 
     if session is None:
         _check_wanted(host, spec)
         session = host.sessions.prepare(spec.header, spec.seed)
+        _log_options(host, session, spec.options)
     agent: Agent | None = None
     try:
         agent = Agent(host, session, spec.options, spec.parent)
         _check_wanted(host, spec)
-        await _set_up(agent, spec)
+        commit = await _set_up(agent, spec)
+        await host.sessions.reserve(session, fresh=spec.fresh)
+        _check_wanted(host, spec)
+        if commit is not None:
+            commit()
+            _check_wanted(host, spec)
         agent.entry = host.sessions.enter(session)
     except BaseException:
         if agent is None:
@@ -88,16 +98,21 @@ async def establish(host: AgentHost, spec: AgentSpec, session: Session | None = 
     return agent
 
 
-async def _set_up(agent: Agent, spec: AgentSpec) -> None:
+def _log_options(host: AgentHost, session: Session, options: AgentOptions) -> None:
+    """Log what the agent is run with, where a resume could not know it."""
+    chosen = chosen_options(options, host.default_model)
+    if chosen is not None:
+        session.append(chosen, ignorable=True)
+
+
+async def _set_up(agent: Agent, spec: AgentSpec) -> Commit | None:
     if spec.setup is None:
-        return
+        return None
     commit: Any = spec.setup(agent)
     if inspect.isawaitable(commit):
         commit = await commit
     _check_wanted(agent.runtime, spec)
-    if commit is not None:
-        commit()
-        _check_wanted(agent.runtime, spec)
+    return cast("Commit | None", commit)
 
 
 async def _publish(agent: Agent, spec: AgentSpec) -> None:

@@ -22,6 +22,7 @@ from .interrupt import Interrupt
 from .models.failure import UNKNOWN, failure_of
 from .models.redaction import redacted_trace
 from .notice import AgentFailed
+from .recovery import can_begin
 from .stray import as_exception, is_stray
 from .turn import Turn, end_of
 from .watch import WatchedCoroutine
@@ -78,7 +79,7 @@ async def drive(agent: Agent) -> None:
     try:
         while True:
             token = agent.token
-            if token is None:
+            if token is None or not await can_begin(agent):
                 break
             turn = _open(agent, token, interrupt)
             ended = None if turn is None else await _finish(agent, turn)
@@ -93,7 +94,7 @@ async def drive(agent: Agent) -> None:
 
 def _open(agent: Agent, token: CancellationToken, interrupt: Interrupt) -> Turn | None:
     """Log the start of a turn; None when there is nothing to do, or the log refuses."""
-    if token.cancelled or not len(agent.inbox):
+    if token.cancelled or not agent.inbox.claimable:
         return None
     number = agent.session.last_turn + 1
     try:
@@ -185,5 +186,5 @@ def _goes_on(agent: Agent, token: CancellationToken, ended: TurnEndReason | None
     if ended is None:
         return False
     if ended.kind in ("completed", "max-tokens"):
-        return len(inbox) > 0
+        return inbox.claimable
     return inbox.waking > 0 or inbox.has("next-turn")

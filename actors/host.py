@@ -13,6 +13,7 @@ from .models.protocol import Model
 from .models.registry import ModelRegistry
 from .models.retry import RetryPolicy
 from .prompt import PromptRegistry
+from .recovery import StoreRecovery
 from .sessions import SessionRegistry
 from .settings import AgentSettings
 from .silence import SilenceWatch
@@ -41,6 +42,7 @@ class AgentHost(ActorSystem):
         agents: The live agents.
         settings: As given.
         envelopes: The parts of requests that many agents share.
+        recovery: Watches for stores that failed to answer again.
         silence: Watches the requests that wait for their model.
         default_model: As given.
     """
@@ -73,6 +75,7 @@ class AgentHost(ActorSystem):
         )
         self.agents = AgentRegistry(self)
         self.envelopes = EnvelopeCache()
+        self.recovery = StoreRecovery(self)
         self.silence = SilenceWatch(self, settings.request_timeout)
         if default_model is not None:
             self.models.register(default_model, retry=retry)

@@ -7,6 +7,7 @@ The log is the one store of truth. Everything a driver asks at every step
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
@@ -34,7 +35,7 @@ from .invariants import RULES, Balance
 from .publication import Publication, without
 from .registration import Registration
 from .seed import check_seed, check_seeded
-from .store import Lease
+from .store import Lease, Writer
 from .surface import Surface
 
 Observer: TypeAlias = Callable[[Event], Any]
@@ -71,6 +72,10 @@ class Session:
             this process.
         request_header: The latest canonical request envelope, or None.
         lease: The right to write its stored log, once it has been taken.
+        writer: Who stores it while it is live; None without a store.
+        accepts: Whether a delivery counts only once it is stored.
+        checkpoints: Whether what is logged is stored before a step, a request and a tool.
+        farewell: Once it has left: done when its log is stored, or None if it is already.
 
     Raises:
         ConfigurationError: If the seed breaks a rule of core 1.2, 1.4 or 1.8.
@@ -90,10 +95,14 @@ class Session:
         "_snapshot",
         "_spawn",
         "_surface",
+        "accepts",
+        "checkpoints",
+        "farewell",
         "first_live_seq",
         "header",
         "lease",
         "request_header",
+        "writer",
     )
 
     def __init__(
@@ -110,6 +119,9 @@ class Session:
         self.first_live_seq = 0
         self.request_header: RequestHeader | None = None
         self.lease: Lease | None = None
+        self.writer: Writer | None = None
+        self.accepts = self.checkpoints = False
+        self.farewell: asyncio.Future[None] | None = None
         self._clock = clock
         self._checked = check_invariants
         self._spawn = spawn
@@ -307,6 +319,14 @@ class Session:
     def write_to(self, sink: Sink | None) -> None:
         """Hand every event to `sink` right after its commit, or to nobody."""
         self._sink = sink
+
+    def keep_with(self, writer: Writer | None) -> None:
+        """Have `writer` store it from now on, or nobody."""
+        self.writer = writer
+        self.write_to(None if writer is None else writer.sink)
+        durability = "settled" if writer is None else writer.durability
+        self.accepts = durability == "accepted"
+        self.checkpoints = durability != "settled"
 
     def seal(self, reason: str) -> None:
         """Refuse every further append; reading goes on. The first reason stays."""

@@ -6,7 +6,10 @@ writes) and announced (``session/created``). Source: spec core 1.7.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 
 from ..messages.errors import SessionError
 from ..messages.event import Event
@@ -18,6 +21,8 @@ from .notice import SessionCreated, SessionDisposed
 from .registration import Registration
 from .session import Clock, Session, Spawn
 from .store import Store, Writer
+
+_logger = logging.getLogger("broodline.session")
 
 
 class Entry:
@@ -138,15 +143,27 @@ class SessionRegistry:
                 code="NO_STORE",
             )
         self._check_free(session_id)
-        lease = await store.lease(session_id)
-        try:
-            stored = await store.load(session_id)
-            session = self.prepare(stored.header, stored.events, resumed=True)
-        except BaseException:
-            store.release(lease)
-            raise
-        session.lease = lease
+        stored = await store.prepare(session_id)
+        session = self.prepare(stored.header, stored.events, resumed=True)
+        events = session.log[stored.stored :]
+        session.lease = await store.lease(session_id, after=stored, events=events)
         return session
+
+    async def reserve(self, session: Session, *, fresh: bool) -> None:
+        """Have the store keep the id of a prepared session free for it.
+
+        `enter` it, or give the id up with `abandon`.
+
+        Args:
+            session: Prepared, and new.
+            fresh: Nobody else can have made its id.
+
+        Raises:
+            SessionError: ``SESSION_ALREADY_EXISTS`` if the id is stored or reserved.
+            SessionLeasedError: If it is live in another process.
+        """
+        if self.store is not None and session.lease is None:
+            session.lease = await self.store.create(session.header, fresh=fresh)
 
     def abandon(self, session: Session) -> None:
         """Give up a prepared session that was never entered; idempotent."""
@@ -170,7 +187,7 @@ class SessionRegistry:
         writer: Writer | None = None
         if self.store is not None:
             writer = self.store.attach(session.header, session.log, session.lease)
-            session.write_to(writer.sink)
+            session.keep_with(writer)
         entry = self._entries[session.id] = Entry(self, session, writer)
         return Registration(entry.leave)
 
@@ -253,9 +270,9 @@ class SessionRegistry:
             return
         del self._entries[session.id]
         session.seal("it has left its runtime; resume it to go on")
-        session.write_to(None)
+        session.keep_with(None)
         if entry.writer is not None:
-            entry.writer.release()
+            _say_farewell(session, entry.writer.release())
         if entry.announced and self._hooks.has("session/disposed"):
             self._hooks.emit("session/disposed", SessionDisposed(session))
 
@@ -295,3 +312,20 @@ class SessionRegistry:
             session_id = f"session-{self._number}"
             if session_id not in self._entries:
                 return session_id
+
+
+def _say_farewell(session: Session, rest: Awaitable[None] | None) -> None:
+    """Note what is still to be stored of a session that has left."""
+    if rest is None:
+        return
+    session.farewell = asyncio.ensure_future(rest)
+    session.farewell.add_done_callback(partial(_look_at, session.id))
+
+
+def _look_at(session_id: str, farewell: asyncio.Future[None]) -> None:
+    if not farewell.cancelled() and (error := farewell.exception()) is not None:
+        _logger.error(
+            "the end of session %r could not be stored; its store keeps it and tries again: %s",
+            session_id,
+            error,
+        )

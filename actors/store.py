@@ -90,7 +90,7 @@ class StoreHost(Protocol):
     clock: Clock
     executor: Executor
 
-    def spawn(self, coroutine: Coroutine[Any, Any, Any], *, name: str) -> Any:
+    def spawn(self, coro: Coroutine[Any, Any, Any], name: str = ...) -> Any:
         """Run a task on the loop, ended at the latest with the host."""
         ...
 

@@ -77,6 +77,8 @@ class ActorSystem(Door):
         self.clock: Clock = clock or SystemClock()
         self.random = random or _fresh_random()
         self.ids: IdSource = ids or RandomIds(self.random)
+        # Whether no two of its ids can be the same, in this process or another.
+        self.unique_ids = ids is None and random is None
         self.executor: Executor = executor or ThreadExecutor()
         self.watch = StallWatch(self.clock.monotonic, stall_threshold)
         self.shutdown_timeout = shutdown_timeout

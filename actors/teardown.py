@@ -13,6 +13,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ..messages.errors import DeadlockError
+from ..messages.payload import AbortCause, TurnEndReason
+from .abandonment import abandon
 from .driver import current_agent
 from .notice import AgentDisposed
 
@@ -32,7 +34,7 @@ def end_now(agent: Agent) -> bool:
         ExceptionGroup: If clean-ups failed; the agent is gone all the same.
     """
     if agent.ended:
-        return agent.scope.dispose_now()  # what failed then fails now
+        return agent.scope.dispose_now() and _stored(agent)  # what failed then fails now
     if not agent.closing:
         agent.begin_disposal()
     if agent.status == "running":
@@ -44,6 +46,21 @@ def end_now(agent: Agent) -> bool:
         leave(agent)
         raise
     leave(agent)
+    return _stored(agent)
+
+
+def _stored(agent: Agent) -> bool:
+    """Whether the log of an agent that has left is stored, as far as its store goes.
+
+    Raises:
+        SessionError: If it could not be.
+    """
+    farewell = agent.session.farewell
+    if farewell is None:
+        return True
+    if not farewell.done():
+        return False
+    farewell.result()
     return True
 
 
@@ -55,6 +72,8 @@ async def end(agent: Agent) -> None:
     Raises:
         DeadlockError: From a turn that the ending would wait for.
         ExceptionGroup: If clean-ups failed; the agent is gone all the same.
+        SessionError: If its log could not be stored, as far as it was not yet; the store
+            keeps the rest and goes on trying.
     """
     refuse_self_wait(agent)
     if end_now(agent):
@@ -65,11 +84,37 @@ async def end(agent: Agent) -> None:
 
 
 async def _finish(agent: Agent) -> None:
+    failures: list[Exception] = []
     try:
         await _quiesce(agent)
         await _release(agent)
+    except Exception as error:
+        failures.append(error)
     finally:
         leave(agent)
+    try:
+        await _store_rest(agent)
+    except Exception as error:
+        failures.append(error)
+    if len(failures) == 1:
+        raise failures[0]
+    if failures:
+        raise ExceptionGroup(f"agent {agent.id} is gone, but not all it held", failures)
+
+
+async def _store_rest(agent: Agent) -> None:
+    """Wait, but not for ever, until the log is stored."""
+    farewell = agent.session.farewell
+    if farewell is None:
+        return
+    deadline = 2 * agent.runtime.settings.dispose_timeout
+    await asyncio.wait((farewell,), timeout=deadline)
+    if not farewell.done():
+        raise TimeoutError(
+            f"the log of agent {agent.id} was not stored within {deadline:g} s; the agent is gone, "
+            "and its store goes on trying"
+        )
+    farewell.result()
 
 
 async def _release(agent: Agent) -> None:
@@ -100,7 +145,26 @@ async def _quiesce(agent: Agent) -> None:
             deadline,
             agent.phase,
         )
-        agent.detach()
+        detach(agent)
+
+
+def detach(agent: Agent) -> None:
+    """Let go of work that ignored its cancellation: it can log nothing any more."""
+    _close_log(agent)
+    agent.session.seal(f"agent {agent.id} was detached: it ignored its cancellation")
+    agent.end_task()
+
+
+def _close_log(agent: Agent) -> None:
+    """Close a turn that is still open in the log, if the log lets that happen."""
+    cause = agent.token.cause if agent.token is not None else None
+    cause = cause if isinstance(cause, AbortCause) else AbortCause("disposed")
+    if agent.session.open_turn:
+        agent.last_end = TurnEndReason("aborted", reason=cause)
+    try:
+        abandon(agent.session, cause)
+    except Exception:
+        logger.exception("the log of agent %s could not be closed", agent.id)
 
 
 async def unwind(agent: Agent, then: Callable[[], None]) -> None:
@@ -142,7 +206,7 @@ def leave(agent: Agent) -> None:
         return
     agent.ended = True
     if agent.fault is not None and not agent.session.sealed:
-        agent.close_log()
+        _close_log(agent)
     host.agents.remove(agent)
     if agent.announced and host.hooks.has("agent/disposed"):
         host.hooks.emit("agent/disposed", AgentDisposed(agent), scope=agent.scope)

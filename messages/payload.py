@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal, TypeAlias
 
 from .chunk import Chunk, ModelFailure, Usage
 from .lossless import freeze
-from .message import AssistantMessage, ToolMessage, UserMessage
+from .message import AssistantMessage, MessageId, ToolMessage, UserMessage
 from .plain import name_text
 
 InboxTarget: TypeAlias = Literal["next-turn", "next-step"]

@@ -6,9 +6,9 @@ import random as randomness
 from collections.abc import Sequence
 from typing import cast
 
-from ..actors.stores.memory import MemoryStore
 from ..actors.models.retry import RetryPolicy
 from ..actors.store import Store
+from ..actors.stores.memory import MemoryStore
 from ..messages.errors import ConfigurationError
 from ..messages.lossless import type_name
 

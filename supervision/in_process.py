@@ -50,6 +50,7 @@ class InProcessDriver:
             child.set_up,
             parent,
             birth.signal,
+            fresh=host.unique_ids,
         )
         await host.agents.establish(agent_spec)
         return child

@@ -42,7 +42,7 @@ def test_vocabulary() -> None:
     assert set(TYPED) == set(SHAPES)
     assert set(TYPED) < KNOWN_TYPES
     assert len(CORE_TYPES) == 14
-    assert sorted(OWN_TYPES) == ["subagent/catalog"]
+    assert sorted(OWN_TYPES) == ["agent/inbox/refused", "agent/options", "subagent/catalog"]
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from broodline.actors.hooks import Hooks
-from broodline.actors.stores.memory import MemoryStore
 from broodline.actors.session import Session
 from broodline.actors.sessions import SessionRegistry
+from broodline.actors.stores.memory import MemoryStore
 from broodline.messages.errors import (
     ConfigurationError,
     SessionCorruptError,
@@ -19,7 +19,7 @@ from broodline.messages.errors import (
 )
 from broodline.messages.event import Event
 from broodline.messages.header import SessionHeader
-from broodline.messages.payload import EndSeed, OpaquePayload
+from broodline.messages.payload import EndSeed, OpaquePayload, TurnStart
 
 NOTE = OpaquePayload("session/title", {})
 
@@ -346,9 +346,10 @@ async def test_refused_log_frees_the_lease(kit: SimpleNamespace, house: House) -
     first = house.registry.prepare(SessionHeader("s", 1))
     detach = house.registry.enter(first)
     first.append(kit.turn_start(1))
+    first.log.append(Event(first.seq, 1, TurnStart(3)))
     detach.dispose()
     for _ in range(2):
-        with pytest.raises(SessionCorruptError, match="turn 1"):
+        with pytest.raises(SessionCorruptError, match="turn/start 3"):
             await house.registry.resume("s")
 
 
