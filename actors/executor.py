@@ -37,6 +37,19 @@ class Executor(Protocol):
         ...
 
 
+def lane_of(executor: Executor, name: str, threads: int = 1) -> Executor:
+    """An executor for one kind of work, which no other work can hold up.
+
+    Args:
+        executor: Gives it, by a method ``lane(name, threads)``; one that has none is used
+            itself.
+        name: For its threads.
+        threads: How many functions of this kind may run at once.
+    """
+    lane: Callable[[str, int], Executor] | None = getattr(executor, "lane", None)
+    return executor if lane is None else lane(name, threads)
+
+
 class InlineExecutor:
     """Runs every function in place, for simulations: no thread, one order."""
 
@@ -54,6 +67,10 @@ class InlineExecutor:
     async def close(self, timeout: float) -> tuple[str, ...]:
         """Nothing to close."""
         return ()
+
+    def lane(self, name: str, threads: int = 1) -> Executor:
+        """Itself: everything runs in one order."""
+        return self
 
 
 class ThreadExecutor:
@@ -78,6 +95,10 @@ class ThreadExecutor:
         self._ended = 0
         self._closed = False
         self._on_end: Callable[[], None] | None = None
+
+    def lane(self, name: str, threads: int = 1) -> Executor:
+        """A pool with threads of its own, which whoever asked for it closes."""
+        return ThreadExecutor(threads, f"{self._name}-{name}")
 
     @property
     def queued(self) -> int:

@@ -1,0 +1,285 @@
+"""What is to be written, and when: the queue between the loop and a store on disk.
+
+The first event of an idle queue opens a window of fixed length; when it is over, all that
+waits is written. A flush does not wait for that. What becomes due while a write is under
+way goes with the next one, of however many sessions. So there is one write at a time,
+and the more there is to do, the more goes into one.
+
+A write that fails leaves everything in the queue, in order. It is tried again by the next
+flush, or when a new event's window is over; never by itself.
+
+Source: spec core 5.3, DESIGN section 3.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ...messages.errors import BroodlineError, SessionError
+from ..executor import Executor
+from ..store import Durability, StoreHost
+from .backend import Backend, Portion
+from .writer import DiskWriter
+
+_logger = logging.getLogger("broodline.store")
+
+
+@dataclass(slots=True)
+class Tally:
+    """What a journal has done since it was made: writes, events in them, writes that failed."""
+
+    writes: int = 0
+    events: int = 0
+    failures: int = 0
+
+
+class Journal:
+    """Writes behind the sessions of one open store. Loop only.
+
+    Args:
+        backend: Where to.
+        host: Its clock measures the windows, its loop runs the tasks.
+        lane: Where writing happens.
+        durability: What the writers say of themselves.
+        window: Seconds from the first event of an idle queue to its write.
+        forget: Called with a writer that has nothing left to do.
+    """
+
+    def __init__(
+        self,
+        backend: Backend,
+        host: StoreHost,
+        lane: Executor,
+        *,
+        durability: Durability,
+        window: float,
+        forget: Callable[[DiskWriter], None],
+    ) -> None:
+        self.durability = durability
+        self.tally = Tally()
+        self._backend = backend
+        self._host = host
+        self._lane = lane
+        self._window = window
+        self._forget = forget
+        # By the end of their windows: all windows are of one length.
+        self._queue: dict[DiskWriter, float] = {}
+        self._due: dict[DiskWriter, None] = {}
+        self._timer: asyncio.Task[None] | None = None
+        self._writing: asyncio.Task[None] | None = None
+
+    def note(self, writer: DiskWriter) -> None:
+        """Something waits behind an idle queue: open its window."""
+        writer.noted = True
+        self._queue[writer] = self._host.clock.monotonic() + self._window
+        if self._timer is None:
+            self._timer = self._host.spawn(self._watch_windows(), name="store window")
+
+    def urge(self, writer: DiskWriter) -> None:
+        """Write what waits of it as soon as possible."""
+        self._queue.pop(writer, None)
+        self._due[writer] = None
+        if self._writing is None:
+            self._writing = self._host.spawn(self._write_all(), name="store writer")
+
+    def flush(self, writer: DiskWriter) -> asyncio.Future[None]:
+        """What is done when nothing waits of it; shared by all who ask meanwhile."""
+        barrier = writer.barrier
+        if barrier is None:
+            barrier = writer.barrier = _future()
+            if not writer.waiting and not writer.busy and not writer.releasing:
+                writer.barrier = None  # only a failure of old, with nothing behind it
+                barrier.set_result(None)
+                return barrier
+            self.urge(writer)
+        return barrier
+
+    def release(self, writer: DiskWriter, *, discard: bool) -> asyncio.Future[None] | None:
+        """Write what waits, and give the lease back with it; None when there is nothing to do."""
+        writer.releasing = True
+        unwritten = writer.new and not writer.busy and (discard or not writer.waiting)
+        if writer.lost is not None or unwritten:
+            self._drop(writer)
+            return None
+        writer.farewell = _future()
+        self.urge(writer)
+        return writer.farewell
+
+    def pending(self) -> int:
+        """How many writers have something in the queue."""
+        return len(self._queue) + len(self._due)
+
+    async def close(self) -> None:
+        """End the tasks; what waits then stays unwritten."""
+        for task in (self._timer, self._writing):
+            if task is not None and not task.done():
+                task.cancel()
+                await asyncio.wait((task,))
+        self._queue.clear()
+        self._due.clear()
+
+    async def _watch_windows(self) -> None:
+        try:
+            while self._queue:
+                writer, end = next(iter(self._queue.items()))
+                left = end - self._host.clock.monotonic()
+                if left > 0:
+                    await self._host.clock.sleep(left)
+                    continue
+                self.urge(writer)
+        finally:
+            self._timer = None
+
+    async def _write_all(self) -> None:
+        try:
+            while self._due:
+                batch, self._due = list(self._due), {}
+                await self._write(batch)
+        finally:
+            self._writing = None
+
+    async def _write(self, batch: Sequence[DiskWriter]) -> None:
+        work: list[tuple[DiskWriter, Portion, bool]] = []
+        for writer in batch:
+            # From here on a new event opens a window of its own.
+            writer.noted = False
+            portion = None if writer.lost is not None else writer.portion()
+            if portion is None:
+                self._settle(writer)
+            else:
+                writer.busy = True
+                flushed = writer.barrier is not None or writer.farewell is not None
+                work.append((writer, portion, flushed))
+        if not work:
+            return
+        outcomes: Sequence[Exception | None]
+        try:
+            outcomes = await self._outcomes([portion for _, portion, _ in work])
+        except BaseException:
+            for writer, _, _ in work:
+                writer.busy = False
+                self._give_up(writer)
+            raise
+        for (writer, portion, flushed), outcome in zip(work, outcomes, strict=True):
+            self._take_in(writer, portion, outcome, flushed=flushed)
+
+    async def _outcomes(self, portions: Sequence[Portion]) -> Sequence[Exception | None]:
+        if self._backend.grouped:
+            return await self._written(portions)
+        parts = await asyncio.gather(*(self._written([portion]) for portion in portions))
+        return [part[0] for part in parts]
+
+    async def _written(self, portions: Sequence[Portion]) -> Sequence[Exception | None]:
+        now = self._host.clock.monotonic()
+        self.tally.writes += 1
+        try:
+            return await self._lane.run(self._backend.write, portions, now)
+        except Exception as error:
+            self.tally.failures += 1
+            return [_said(error, self._backend.place)] * len(portions)
+
+    def _take_in(
+        self, writer: DiskWriter, portion: Portion, outcome: Exception | None, *, flushed: bool
+    ) -> None:
+        writer.busy = False
+        if outcome is None:
+            self.tally.events += len(portion.events)
+            writer.succeeded(portion)
+            if portion.release:
+                self._drop(writer)
+            else:
+                self._settle(writer)
+            return
+        if not flushed and (writer.barrier or writer.farewell) and writer.lost is None:
+            self.urge(writer)  # the flush that came meanwhile has a try of its own
+            return
+        writer.failed(outcome)
+        if not flushed:
+            _logger.warning(
+                "session %r could not be written behind, %d events wait for the next try: %s",
+                writer.id,
+                writer.waiting,
+                outcome,
+            )
+        self._fail(writer, outcome)
+
+    def _settle(self, writer: DiskWriter) -> None:
+        """Answer the flushes of a writer if nothing waits of it, else go on."""
+        if writer.lost is not None:
+            self._fail(writer, writer.lost)
+            return
+        if writer.waiting or (writer.releasing and not writer.new):
+            if writer.barrier is not None or writer.farewell is not None:
+                self.urge(writer)
+            return
+        self._queue.pop(writer, None)
+        writer.noted = False
+        _resolve(writer.barrier)
+        writer.barrier = None
+        if writer.releasing:
+            self._drop(writer)
+
+    def _fail(self, writer: DiskWriter, error: Exception) -> None:
+        barrier, farewell = writer.barrier, writer.farewell
+        writer.barrier = writer.farewell = None
+        _reject(barrier, error)
+        _reject(farewell, error)
+        if writer.lost is not None and writer.releasing:
+            self._drop(writer)
+
+    def _give_up(self, writer: DiskWriter) -> None:
+        error = SessionError(
+            f"what session {writer.id!r} had to write was given up: the runtime ended meanwhile",
+            code="STORE_CLOSED",
+        )
+        writer.failed(error)
+        self._fail(writer, error)
+
+    def _drop(self, writer: DiskWriter) -> None:
+        self._queue.pop(writer, None)
+        self._due.pop(writer, None)
+        barrier, farewell = writer.barrier, writer.farewell
+        writer.barrier = writer.farewell = None
+        self._forget(writer)
+        _resolve(barrier)
+        _resolve(farewell)
+
+
+def _future() -> asyncio.Future[None]:
+    future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    future.add_done_callback(_look_at)
+    return future
+
+
+def _look_at(future: asyncio.Future[Any]) -> None:
+    if not future.cancelled():
+        future.exception()  # whoever waited for it may have gone
+
+
+def _resolve(future: asyncio.Future[None] | None) -> None:
+    if future is not None and not future.done():
+        future.set_result(None)
+
+
+def _reject(future: asyncio.Future[None] | None, error: Exception) -> None:
+    if future is not None and not future.done():
+        future.set_exception(error)
+
+
+def _said(error: Exception, place: str) -> Exception:
+    """The error of a write, in our terms."""
+    if isinstance(error, BroodlineError):
+        return error
+    said = SessionError(
+        f"{place} could not be written: {error}; nothing of it was stored, it is tried again "
+        "with the next flush",
+        code="STORE_UNAVAILABLE",
+        retryable=True,
+        details={"place": place, "reason": str(error)},
+    )
+    said.__cause__ = error
+    return said
