@@ -58,9 +58,18 @@ def write_log(source: LogSource, path: str | os.PathLike[str]) -> None:
         raise unreadable(os.fspath(path), error, "written") from None
 
 
+def row_line(row: dict[str, Any]) -> str:
+    """A row as the line of a log file, without its line end.
+
+    Raises:
+        RecursionError: If its values nest deeper than JSON is written here.
+    """
+    return json.dumps(row, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
 def _lines(log: RecordedLog) -> Iterator[str]:
     for row in pack_rows(log_rows(log)):
-        yield json.dumps(row, ensure_ascii=False, separators=(",", ":"), allow_nan=False) + "\n"
+        yield f"{row_line(row)}\n"
 
 
 def _put(target: Path, data: bytes) -> None:

@@ -11,6 +11,8 @@ import typer
 from .console.command import HELP as RUN_HELP
 from .console.command import run
 from .console.usage import PlainCommand, PlainGroup
+from .sessions.command import COMMANDS as SESSION_COMMANDS
+from .sessions.command import HELP as SESSIONS_HELP
 from .survey.errand import Errand, Telling
 from .survey.folder import Selection
 from .survey.survey import Order
@@ -187,3 +189,19 @@ def check(paths: Paths, as_json: CheckJson = False, quiet: OnlyFaults = False) -
     from .recordings_command import check as check_logs
 
     raise typer.Exit(check_logs(paths, as_json, quiet))
+
+
+sessions = typer.Typer(
+    cls=PlainGroup,
+    rich_markup_mode=None,
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for _name, (_function, _help, _short) in SESSION_COMMANDS.items():
+    sessions.command(_name, cls=PlainCommand, help=_help, short_help=_short)(_function)
+app.add_typer(
+    sessions,
+    name="sessions",
+    help=SESSIONS_HELP,
+    short_help="Look at stored sessions, check and move them.",
+)

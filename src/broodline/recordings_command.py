@@ -85,7 +85,7 @@ def _places(path: str) -> Iterator[str | Finding]:
     failures: list[OSError] = []
     for folder, folders, names in os.walk(path, onerror=failures.append):
         folders.sort()
-        logs = sorted((name for name in names if name.endswith(".jsonl")), key=_rank)
+        logs = sorted((name for name in names if name.endswith(".jsonl")), key=log_rank)
         yield from (place for name in logs if not _is_pipe(place := os.path.join(folder, name)))
     for failure in failures:
         folder = os.fsdecode(failure.filename)
@@ -101,7 +101,7 @@ def _is_pipe(path: str) -> bool:
         return False
 
 
-def _rank(name: str) -> tuple[int, int, str]:
+def log_rank(name: str) -> tuple[int, int, str]:
     """The root of a recording first, its children by their number, then the rest."""
     found = _MEMBER.fullmatch(name)
     return (1, 0, name) if found is None else (0, int(found[1] or 0), name)

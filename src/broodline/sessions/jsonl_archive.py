@@ -1,0 +1,135 @@
+"""A JSONL store, looked at."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+
+from ..actors.recording_line import unreadable
+from ..actors.store import Snapshot, StoredLog
+from ..actors.stores.backend import Image
+from ..actors.stores.jsonl_file import LOG
+from ..actors.stores.jsonl_name import decode_id
+from ..actors.stores.jsonl_shelf import Cover, Shelf
+from ..actors.stores.jsonl_tenure import Holders, Tenure
+from ..messages.errors import (
+    BroodlineError,
+    ConfigurationError,
+    SessionCorruptError,
+    SessionFormatUnsupportedError,
+)
+from .archive import Entry, now, onlooker
+
+
+class JsonlArchive:
+    """Implements `Archive`, which documents the methods.
+
+    Args:
+        folder: Of the store.
+
+    Raises:
+        ConfigurationError: If it is none, or cannot be listed.
+    """
+
+    def __init__(self, folder: str) -> None:
+        self._root = os.path.abspath(folder)
+        if not os.path.isdir(self._root):
+            what = "this is a file" if os.path.exists(self._root) else "there is no such folder"
+            raise ConfigurationError(f"{folder}: {what}; name the folder of a JSONL store")
+        self._shelf = Shelf(self._root, time.sleep)
+        self._holders = Holders(self._root, onlooker(), time.sleep)
+        self._folders(self._root)
+
+    def entries(self) -> list[Entry]:
+        """See `Archive.entries`."""
+        found: list[Entry] = []
+        for project in self._projects():
+            for name in self._folders(project):
+                folder = os.path.join(project, name)
+                for log in (LOG, f"{LOG}.zstd"):
+                    if os.path.lexists(os.path.join(folder, log)):
+                        found.append(_entry(folder, name))
+                        break
+        for project in (self._root, *self._projects()):
+            found += [_flat(project, name) for name in self._names(project) if _is_flat(name)]
+        return _once(found)
+
+    def snapshots(self, parent: str | None = None) -> list[Snapshot]:
+        """See `Archive.snapshots`."""
+        covers = [
+            cover
+            for cover in self._shelf.covers()
+            if parent is None or cover.header.parent_session == parent
+        ]
+        covers.sort(key=lambda cover: (cover.tenure.order, cover.header.created_at))
+        at = now()
+        holders = {cover.tenure.holder for cover in covers}
+        living = {holder for holder in holders if self._lives(holder, at)}
+        return [_snapshot(cover, cover.tenure.holder in living) for cover in covers]
+
+    def read(self, session_id: str) -> Image:
+        """See `Archive.read`."""
+        volume = self._shelf.read(session_id)
+        found = volume.scan
+        log = StoredLog(
+            found.header,
+            tuple(found.events),
+            volume.revision,
+            len(found.events),
+            found.projected,
+            found.cut,
+        )
+        return Image(log, self._holders.standing(volume.tenure, now())[0])
+
+    def faults(self) -> Iterator[str]:
+        """See `Archive.faults`."""
+        return iter(())
+
+    def close(self) -> None:
+        """Nothing is kept open."""
+
+    def _lives(self, holder: str | None, at: float) -> bool:
+        return self._holders.standing(Tenure(holder=holder), at)[0] in ("mine", "alive")
+
+    def _projects(self) -> list[str]:
+        names = (name for name in self._folders(self._root) if not name.startswith("."))
+        return [os.path.join(self._root, name) for name in names]
+
+    def _folders(self, path: str) -> list[str]:
+        return [name for name in self._names(path) if os.path.isdir(os.path.join(path, name))]
+
+    def _names(self, path: str) -> list[str]:
+        try:
+            return sorted(os.listdir(path))
+        except OSError as error:
+            raise unreadable(path, error, "listed") from None
+
+
+def _snapshot(cover: Cover, live: bool) -> Snapshot:
+    return Snapshot(cover.header, cover.revision, live=live, projected=cover.projected)
+
+
+def _entry(folder: str, name: str) -> Entry:
+    session_id = decode_id(name)
+    if session_id is not None:
+        return Entry(session_id)
+    text = f"{folder}: no id of a session makes this name; move the folder away, or name it right"
+    return Entry(folder, SessionCorruptError(text, details={"place": folder}))
+
+
+def _is_flat(name: str) -> bool:
+    return name.endswith(".jsonl")
+
+
+def _flat(project: str, name: str) -> Entry:
+    path = os.path.join(project, name)
+    text = f"{path}: a log of an older layout, which is not read here"
+    session_id = decode_id(name.removesuffix(".jsonl"))
+    error: BroodlineError = SessionFormatUnsupportedError(text, details={"place": path})
+    return Entry(session_id or path, error)
+
+
+def _once(found: list[Entry]) -> list[Entry]:
+    """One entry an id; that it lies there twice is found by reading it."""
+    return list({entry.name: entry for entry in found}.values())
