@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
 from ..messages.chunk import Usage
@@ -10,7 +12,9 @@ from ..messages.errors import ConfigurationError, DeadlockError
 from ..messages.lossless import type_name
 from ..messages.message import MessageId
 from ..messages.payload import AbortCause, TurnEndReason
+from .acceptance import delivered
 from .agent import USER_CANCEL, Agent, Status
+from .operation import Operation
 from .reply import Reply
 
 if TYPE_CHECKING:
@@ -65,20 +69,24 @@ class AgentHandle:
     def followup(
         self, content: ContentLike, *, source: Any = None, id: MessageId | None = None
     ) -> Reply[MessageId]:
-        """Queue a prompt for a turn of its own; see `Agent.followup` for errors."""
-        return self.agent.runtime.settle_now(self._followup, content, source, id)
+        """Queue a prompt for a turn of its own; see `Agent.followup` for errors.
+
+        With a store of durability ``"accepted"`` it settles when the message is on disk. One
+        that could not be stored never runs: the error is ``DURABILITY_FAILED``.
+        """
+        return self._deliver(self._followup, content, source, id)
 
     def steer(
         self, content: ContentLike, *, source: Any = None, id: MessageId | None = None
     ) -> Reply[MessageId]:
         """Hand in input for the next step; idle, it starts a turn."""
-        return self.agent.runtime.settle_now(self._steer, content, source, id)
+        return self._deliver(self._steer, content, source, id)
 
     def inject(
         self, content: ContentLike, *, source: Any = None, id: MessageId | None = None
     ) -> Reply[MessageId]:
         """Leave context for the next step, without a wake."""
-        return self.agent.runtime.settle_now(self._inject, content, source, id)
+        return self._deliver(self._inject, content, source, id)
 
     def cancel(self, cause: AbortCause = USER_CANCEL, *, keep_inbox: bool = False) -> Reply[None]:
         """Abort the turn in progress; without `keep_inbox` drop what is pending too."""
@@ -118,19 +126,48 @@ class AgentHandle:
         """
         return self._registry.dispose(self.agent)
 
+    def _deliver(
+        self, how: Callable[..., Any], content: ContentLike, source: Any, id: Any
+    ) -> Reply[MessageId]:
+        system = self.agent.runtime
+        if not self.agent.session.accepts:
+            return system.settle_now(how, content, source, id)
+        name = how.__name__.strip("_")
+        return system.operate(self._accept, how, content, source, id, name=name)
+
+    def _accept(
+        self,
+        operation: Operation[MessageId],
+        how: Callable[..., Any],
+        content: ContentLike,
+        source: Any,
+        id: Any,
+    ) -> Coroutine[Any, Any, MessageId]:
+        """Deliver now and wait until it is stored; plain, so that deliveries keep their order."""
+        return _accepted(operation, how(content, source, id))
+
     # Their names are what an error about a forgotten await says.
 
-    def _followup(self, content: ContentLike, source: Any, id: Any) -> MessageId:
-        return self.agent.followup(content, source=source, id=id)
+    def _followup(self, content: ContentLike, source: Any, id: Any) -> Any:
+        message = self.agent.message(content, source, id)
+        return delivered(self.agent, message, "next-turn", waking=True)
 
-    def _steer(self, content: ContentLike, source: Any, id: Any) -> MessageId:
-        return self.agent.steer(content, source=source, id=id)
+    def _steer(self, content: ContentLike, source: Any, id: Any) -> Any:
+        message = self.agent.message(content, source, id)
+        return delivered(self.agent, message, "next-step", waking=True)
 
-    def _inject(self, content: ContentLike, source: Any, id: Any) -> MessageId:
-        return self.agent.inject(content, source=source, id=id)
+    def _inject(self, content: ContentLike, source: Any, id: Any) -> Any:
+        message = self.agent.message(content, source, id)
+        return delivered(self.agent, message, "next-step", waking=False)
 
     def _cancel(self, cause: AbortCause, keep_inbox: bool) -> None:
         self.agent.cancel(cause, keep_inbox=keep_inbox)
+
+
+async def _accepted(operation: Operation[MessageId], delivery: Any) -> MessageId:
+    message_id: MessageId = await delivery if inspect.isawaitable(delivery) else delivery
+    operation.accept()
+    return message_id
 
 
 def agent_of(reference: object, subject: str = "agent") -> Agent:

@@ -114,6 +114,8 @@ async def _ask(turn: Turn, model: Model, config: CallConfig) -> Attempt:
     while True:
         turn.check()
         number += 1
+        if turn.session.checkpoints:
+            await turn.checkpoint()
         turn.agent.begin_phase("model")
         attempt = await read_response(turn, model, _request(turn, config))
         if turn.token.cancelled:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ..messages.content import ToolCall, ToolResult
 from ..messages.lossless import FrozenDict
 from ..messages.message import ToolMessage, UserMessage
 from ..messages.payload import ToolAnswered, ToolCalled
+from .checkpoint import checkpoint
 from .tools.decision import ToolOutcome
 from .tools.scheduler import run_calls
 
@@ -70,4 +72,5 @@ async def run_tools(turn: Turn, calls: Sequence[ToolCall]) -> None:
         system=agent.runtime,
         signal=turn.token,
         cap=agent.runtime.settings.tool_parallelism,
+        before_body=partial(checkpoint, turn.session) if turn.session.checkpoints else None,
     )

@@ -19,7 +19,8 @@ from ..messages.payload import (
     UserMessageLogged,
 )
 from .cancellation import CancellationToken
-from .interrupt import Interrupt
+from .checkpoint import checkpoint
+from .interrupt import Interrupt, Interrupted
 from .models.failure import failure_of
 from .notice import PreStep, TurnStopping
 from .prompting import assemble
@@ -131,6 +132,8 @@ class Turn:
         self.check()
         if snapshot is not None:
             messages += (snapshot,)
+        if self.session.checkpoints:
+            await self.checkpoint()
         decision = await self._ask(messages)
         self.check()
         if decision is None:
@@ -139,6 +142,19 @@ class Turn:
             return COMPLETED
         self._open_step(decision)
         return None
+
+    async def checkpoint(self) -> None:
+        """Wait until what is logged is stored.
+
+        Raises:
+            TurnAborted: If the turn was cancelled meanwhile.
+            SessionError: If it could not be stored.
+        """
+        try:
+            await self.interrupt.wait(checkpoint(self.session))
+        except Interrupted:
+            pass
+        self.check()
 
     async def _ask(self, messages: tuple[UserMessage, ...]) -> tuple[UserMessage, ...] | None:
         """Run the ``agent/pre-step`` interceptors; None is a rejection."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import random as randomness
 from collections.abc import Sequence
-from typing import cast
+from typing import cast, get_args
 
 from ..actors.models.retry import RetryPolicy
-from ..actors.store import Store
+from ..actors.store import Durability, Store
 from ..actors.stores.memory import MemoryStore
 from ..messages.errors import ConfigurationError
 from ..messages.lossless import type_name
@@ -17,22 +17,55 @@ _SEAMS = {
     "ids": ("new",),
     "executor": ("run",),
 }
-_STORE = ("attach", "lease", "load", "close")
+_STORE = ("open", "create", "prepare", "lease", "attach", "inspect", "close")
+_FORMS = "'memory', 'sqlite:PATH', 'jsonl:FOLDER'"
 
 
-def store_of(store: object) -> Store:
+def store_named(text: str, *, durability: Durability = "accepted", create: bool = True) -> Store:
+    """The store that a text names: ``sqlite:PATH``, ``jsonl:FOLDER`` or ``memory``.
+
+    Args:
+        text: A path is taken as it is, relative ones from the current folder.
+        durability: What waits for the disk; a store in memory has none.
+        create: Whether what is not there may be made.
+
+    Raises:
+        ConfigurationError: If it names none.
+    """
+    kind, colon, place = text.partition(":")
+    if text == "memory":
+        return MemoryStore()
+    if not colon or not place or kind not in ("sqlite", "jsonl"):
+        raise ConfigurationError(
+            f"store={text!r} is not known; use {_FORMS}, or pass a store of your own"
+        )
+    if kind == "sqlite":
+        from ..actors.stores.sqlite import SqliteStore
+
+        return SqliteStore(place, durability=durability, create=create)
+    from ..actors.stores.jsonl import JsonlStore
+
+    return JsonlStore(place, durability=durability, create=create)
+
+
+def store_of(store: object, durability: Durability | None) -> Store:
     """The store that an argument names or is.
 
     Raises:
-        ConfigurationError: If it is neither.
+        ConfigurationError: If it is neither, or `durability` is given beside a store that
+            has its own.
     """
-    if store == "memory":
-        return MemoryStore()
+    if durability is not None and durability not in get_args(Durability):
+        known = ", ".join(get_args(Durability))
+        raise ConfigurationError(f"durability={durability!r} must be one of {known}")
     if isinstance(store, str):
-        raise ConfigurationError(
-            f"store={store!r} is not known; use 'memory', or pass a store of your own"
-        )
+        return store_named(store, durability=durability or "accepted")
     _check_members("store", store, _STORE)
+    if durability is not None:
+        raise ConfigurationError(
+            f"durability={durability!r} belongs to a store named by text; give it to "
+            f"{type_name(store)}(...) itself"
+        )
     return cast("Store", store)
 
 

@@ -17,9 +17,10 @@ from ..messages.payload import AbortCause
 from ..messages.result import SubagentResult
 from ..providers.contract import InProcessSpec
 from .composition import child_header, child_options, compose, delegation_scope
-from .outcome import diagnostic_of, stop_reason
+from .outcome import diagnostic_of, said_by, stop_reason
 
 if TYPE_CHECKING:
+    from ..actors.acceptance import Letter
     from ..actors.agent import Agent
     from ..actors.host import AgentHost
     from .birth import Birth
@@ -85,8 +86,23 @@ class InProcessChild:
         """Deliver the prompt and wait for the whole agent to be idle."""
         agent = self._agent
         self._done = done
-        agent.followup(self._birth.request.prompt)
-        agent.on_idle(self._finish)
+        message_id = agent.followup(self._birth.request.prompt)
+        letter = agent.accepted(message_id)
+        if letter is None:
+            agent.on_idle(self._finish)
+        else:
+            letter.add_done_callback(self._accepted)
+
+    def _accepted(self, letter: Letter) -> None:
+        """The prompt is stored, or never will be."""
+        error = None if letter.cancelled() else letter.exception()
+        done = self._done
+        if error is None or done is None:
+            self._agent.on_idle(self._finish)
+            return
+        self._done = None
+        reason = "aborted" if self._cancelled else "error"
+        done(SubagentResult((), reason, None, said_by(error)))
 
     def cancel(self, cause: AbortCause) -> None:
         """Abort the turn in progress and drop what waits, which an end leaves in the log."""

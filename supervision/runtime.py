@@ -18,7 +18,7 @@ from ..actors.models.protocol import Model
 from ..actors.models.retry import RetryPolicy
 from ..actors.registration import Registration
 from ..actors.settings import AgentSettings
-from ..actors.store import Store
+from ..actors.store import Durability, Store
 from ..actors.tools.tool import Tool
 from ..messages.errors import ConfigurationError
 from ..providers.contract import SubagentProvider
@@ -61,7 +61,10 @@ class Runtime(AgentHost):
             Text such as ``"openai:gpt-5"`` makes the model of that name.
         tools: Seen by every agent: what ``@tool`` makes, and `SubagentTool`.
         persona: What every agent is told it is, unless it has a persona of its own.
-        store: ``"memory"`` or a store of one's own.
+        store: ``"memory"``, ``"sqlite:PATH"``, ``"jsonl:FOLDER"``, or a store of one's own.
+        durability: What waits for the disk: ``"accepted"`` (the default), every delivery
+            and every checkpoint; ``"checkpoint"``, what was logged before a step, a model
+            request and a tool; ``"settled"``, only the end of an agent.
         providers: Ways to delegate beside ``spawn``.
         retry: How failed requests to `model` are met; None is five retries with
             back-off for what may pass.
@@ -101,6 +104,7 @@ class Runtime(AgentHost):
         tools: Sequence[Tool | Installable] = (),
         persona: str | None = None,
         store: str | Store = "memory",
+        durability: Durability | None = None,
         providers: Sequence[SubagentProvider] = (),
         retry: RetryPolicy | None = None,
         max_pending: int | None = 10_000,
@@ -129,7 +133,7 @@ class Runtime(AgentHost):
             check_invariants,
         )
         super().__init__(
-            store=store_of(store),
+            store=store_of(store, durability),
             settings=settings,
             retry=retry,
             default_model=model_named(model) if isinstance(model, str) else model,
@@ -183,6 +187,9 @@ class Runtime(AgentHost):
             self.logger.exception(
                 "agent %s could not be cut off; it is ended all the same", root.id
             )
+
+    async def _open(self) -> None:
+        await self.store.open(self)
 
     async def _close(self) -> None:
         self.agents.closed = True

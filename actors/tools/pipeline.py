@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from inspect import isawaitable
@@ -19,6 +20,7 @@ from ...messages.content import ToolCall
 from ...messages.errors import (
     ConfigurationError,
     OperationCancelledError,
+    SessionError,
     SubagentDepthError,
     SubagentError,
     ToolError,
@@ -62,6 +64,8 @@ class CallSite:
         system: The ``ActorSystem`` with executor and clock; None runs plain bodies
             on the loop and times with the loop's clock.
         parent: The call in whose body these are made, or None.
+        before_body: Awaited before a body runs: what was logged is stored then. None where
+            nothing is stored, and in the body of another call, which waited for its own.
     """
 
     registry: ToolRegistry
@@ -70,6 +74,7 @@ class CallSite:
     signal: CancellationToken
     system: Any = None
     parent: ToolContext | None = None
+    before_body: Callable[[], Awaitable[None]] | None = None
 
 
 async def run_call(
@@ -187,6 +192,8 @@ class ToolRun:
         if faults:
             self.outcome = failed("invalid arguments: " + "; ".join(faults), "INVALID_ARGS")
             return
+        if site.before_body is not None and not await self._stored(site.before_body):
+            return
         try:
             value = await self._body(tool)
         except BaseException as error:
@@ -195,6 +202,18 @@ class ToolRun:
             self.outcome = self._failure(error, dispatched=True)
         else:
             self.outcome = self._success(tool, value)
+
+    async def _stored(self, before_body: Callable[[], Awaitable[None]]) -> bool:
+        """Whether the body may run; if not, the outcome says why. Source: spec core 5.4."""
+        try:
+            await before_body()
+        except SessionError as error:
+            self.outcome = failed(error.message, error.code)
+            return False
+        if self._site.signal.cancelled:
+            self._end(aborted(dispatched=False))
+            return False
+        return True
 
     async def settle(self) -> ToolOutcome:
         """Ask ``tools/post-execute``, apply a cancellation, tell the observers."""

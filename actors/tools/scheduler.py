@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol
 
 from ...messages.content import ToolCall
@@ -70,6 +70,7 @@ async def run_calls(
     system: Any = None,
     cap: int = DEFAULT_CAP,
     parent: ToolContext | None = None,
+    before_body: Callable[[], Awaitable[None]] | None = None,
 ) -> None:
     """Run all calls of one message to their results.
 
@@ -87,6 +88,7 @@ async def run_calls(
         system: The ``ActorSystem`` with executor and clock.
         cap: How many bodies may overlap; 1 is one after the other.
         parent: The call in whose body these are made, or None.
+        before_body: See `CallSite`.
 
     Raises:
         ConfigurationError: If `cap` is not a positive integer; nothing was started.
@@ -95,7 +97,7 @@ async def run_calls(
     if type(cap) is not int or cap < 1:
         raise ConfigurationError(f"cap must be a positive integer, not {quoted(cap)}")
     token = CancellationToken() if signal is None else signal
-    site = CallSite(registry, scope, agent, token, system, parent)
+    site = CallSite(registry, scope, agent, token, system, parent, before_body)
     batch = _Batch(tuple(calls), port, site, cap)
     try:
         await batch.run()

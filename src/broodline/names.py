@@ -23,7 +23,10 @@ from .actors.recording_check import check_log
 from .actors.recording_writer import write_log, write_recording
 from .actors.registration import Registration
 from .actors.reply import Reply
+from .actors.store import Store
+from .actors.stores.jsonl import JsonlStore
 from .actors.stores.memory import MemoryStore
+from .actors.stores.sqlite import SqliteStore
 from .actors.tools.decorator import tool
 from .actors.tools.tool import Tool, ToolContext
 from .messages.chunk import Usage
@@ -85,6 +88,7 @@ __all__ = [
     "Enter",
     "EventLoopActor",
     "InProcessSpec",
+    "JsonlStore",
     "MailboxFullError",
     "MemoryStore",
     "ModelError",
@@ -109,6 +113,8 @@ __all__ = [
     "SessionError",
     "SessionFormatUnsupportedError",
     "SessionLeasedError",
+    "SqliteStore",
+    "Store",
     "SubagentDepthError",
     "SubagentError",
     "SubagentErrorCode",

@@ -16,7 +16,7 @@ from broodline.messages.content import text_of
     "wrong",
     [
         {"store": 5},
-        {"store": "sqlite:x"},
+        {"store": "redis:x"},
         {"retry": 5},
         {"executor": 5},
         {"clock": 5},

@@ -33,7 +33,7 @@ async def stored(store: Store, count: int = 3, header: SessionHeader = HEADER) -
 
 def attached(store: Store, session: Session, lease: Lease | None = None) -> Writer:
     writer = store.attach(session.header, session.log, lease)
-    session.write_to(writer)
+    session.keep_with(writer)
     return writer
 
 
