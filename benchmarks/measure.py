@@ -42,7 +42,10 @@ class Sample:
 
 
 Kind = Literal["cpu", "wall", "memory"]
-UNITS = {"ms": 1e-3, "s": 1.0, "KiB": 1024.0}
+ALIKE = 1.5
+"""Up to so many times the figure of another row are taken for the same."""
+
+UNITS = {"µs": 1e-6, "ms": 1e-3, "s": 1.0, "KiB": 1024.0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +55,13 @@ class Row:
     Attributes:
         name: What ``--only`` takes.
         what: What is measured, for people; ``{}`` stands for the number of operations.
-        unit: Unit of the figure and of the bar: ms, s or KiB.
+        unit: Unit of the figure and of the bar: µs, ms, s or KiB.
         run: Takes one sample of so many operations.
         count: The operations that the bar is meant for.
         bar: The most that DESIGN section 7 allows, in `unit`; None where it says nothing.
         judged: Which part of a sample the bar is for.
+        rate: What is counted a second of wall time, where that is the usual figure.
+        against: The row that this one should cost as much as.
     """
 
     name: str
@@ -66,6 +71,8 @@ class Row:
     count: int
     bar: float | None = None
     judged: Kind = "cpu"
+    rate: str | None = None
+    against: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +90,22 @@ class Figure:
     def what(self) -> str:
         """What was measured, with the number of operations that it was."""
         return self.row.what.format(f"{self.count:,}")
+
+    @property
+    def a_second(self) -> float | None:
+        """Operations a second of wall time; None for a row without a `rate`."""
+        if self.row.rate is None or not self.wall:
+            return None
+        return 1 / (self.wall * UNITS[self.row.unit])
+
+    def compared(self, other: Figure) -> str:
+        """How this figure stands to that of the row that it should cost as much as.
+
+        By the fastest runs: what the neighbours on the machine take only adds.
+        """
+        times = min(self.samples) / min(other.samples)
+        verdict = "the same" if times <= ALIKE else "more"
+        return f"{verdict}: {times:.2f} times {other.row.name}"
 
     @property
     def verdict(self) -> str | None:

@@ -4,16 +4,10 @@ from __future__ import annotations
 
 import asyncio
 
-from broodline import AgentHandle, EventLoopActor, Runtime, SubagentRequest
+from broodline import EventLoopActor, Runtime
 from measure import Row, Sample, Stopwatch, in_fresh_process, timed
-from stage import InstantModel, SlowModel
-
-
-async def delegate(runtime: Runtime, parent: AgentHandle) -> None:
-    """One delegation as a host does it: start, result, dispose."""
-    run = await runtime.subagents.start("spawn", SubagentRequest(prompt="Go.", parent=parent))
-    await run.result
-    await run.dispose()
+from stage import InstantModel, SlowModel, delegate
+from stored import ROWS as STORED
 
 
 async def one_by_one(count: int) -> Sample:
@@ -119,4 +113,5 @@ ROWS = (
         judged="memory",
     ),
     Row("actors-10000", "start and stop of {} actors", "s", timed(start_and_stop), 10_000),
+    *STORED,
 )

@@ -7,7 +7,7 @@ import json
 import os
 import platform
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -17,7 +17,7 @@ from measure import Figure, Scale, take
 from rows import ROWS
 
 RESULTS = Path(__file__).with_name("results.json")
-COLUMNS = "{:<16} {:<48} {:>12} {:>12} {:>12}  {}"
+COLUMNS = "{:<23} {:<48} {:>12} {:>12} {:>12}  {}"
 
 
 def options(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -35,13 +35,17 @@ def options(arguments: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def line_of(figure: Figure) -> str:
+def line_of(figure: Figure, others: Mapping[str, Figure]) -> str:
     """One row of the table; a row with a bar ends with its verdict."""
     row = figure.row
     cells = [_cell(value, row.unit) for value in (figure.cpu, figure.wall, figure.memory)]
     end = ""
     if row.bar is not None:
         end = f"bar {row.judged} {row.bar:g} {row.unit}  {figure.verdict}"
+    elif figure.a_second is not None:
+        end = f"{figure.a_second:,.0f} {row.rate} a second"
+    elif row.against is not None and row.against in others:
+        end = figure.compared(others[row.against])
     return COLUMNS.format(row.name, figure.what, *cells, end).rstrip()
 
 
@@ -61,6 +65,7 @@ def record_of(figure: Figure) -> dict[str, Any]:
         "unit": row.unit,
         **{name: value for name, value in measured.items() if value is not None},
         **judged,
+        **({} if figure.a_second is None else {"a_second": figure.a_second}),
         "samples": figure.samples,
     }
 
@@ -90,12 +95,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if chosen.quick:
         print("quick: a tenth of the work that the bars are meant for, so nothing is judged (-)")
     print(COLUMNS.format("row", "what", "CPU", "wall", "memory", "").rstrip())
-    records: list[dict[str, Any]] = []
+    figures: dict[str, Figure] = {}
     for row in ROWS:
         if chosen.only is None or row.name in chosen.only:
             figure = take(row, scale)
-            records.append(record_of(figure))
-            print(line_of(figure), flush=True)
+            figures[row.name] = figure
+            print(line_of(figure, figures), flush=True)
+    records = [record_of(figure) for figure in figures.values()]
     chosen.json.write_text(json.dumps({**about, "rows": records}, indent=2) + "\n")
     print(f"written: {chosen.json}")
     return 0

@@ -1,10 +1,11 @@
-"""What every row plays with: models that cost nothing, and their five chunks."""
+"""What every row plays with: models that cost nothing, their five chunks, a delegation."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
 
+from broodline import AgentHandle, Runtime, SubagentRequest
 from broodline.messages.chunk import (
     BlockEnd,
     BlockStart,
@@ -35,6 +36,25 @@ class InstantModel:
     async def stream(self, request: ModelRequest) -> AsyncIterator[Chunk]:
         """The five chunks."""
         for chunk in ANSWER:
+            yield chunk
+
+
+class PaddedModel:
+    """Answers at once, with five chunks and `padding` more."""
+
+    provider = "bench"
+    model = "padded"
+
+    def __init__(self) -> None:
+        self.padding = 0
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[Chunk]:
+        """The chunks."""
+        start, delta, *rest = ANSWER
+        yield start
+        for _ in range(self.padding):
+            yield TextDelta(0, "")
+        for chunk in (delta, *rest):
             yield chunk
 
 
@@ -79,3 +99,10 @@ class SilentModel:
         self.enough.clear()
         if self.waiting < target:
             await self.enough.wait()
+
+
+async def delegate(runtime: Runtime, parent: AgentHandle) -> None:
+    """One delegation as a host does it: start, result, dispose."""
+    run = await runtime.subagents.start("spawn", SubagentRequest(prompt="Go.", parent=parent))
+    await run.result
+    await run.dispose()

@@ -14,10 +14,14 @@ class SqliteStore(DiskStore):
     """Keeps sessions in a SQLite database; implements `Store`, which documents the methods.
 
     Several processes of one machine may use the same file, each with a store of its own;
-    a session is written by one of them at a time.
+    a session is written by one of them at a time. What is flushed is on disk (write-ahead
+    log, ``synchronous=FULL``). While anybody has it open, ``-wal`` and ``-shm`` lie beside
+    the file and belong to it; the file has to be on a local disk. For people its view
+    ``log`` shows every event.
 
     Args:
-        path: The database; made when it is not there, in a folder that is.
+        path: The database; made when it is not there, in a folder that is. An empty file
+            becomes a store too.
         durability: What waits for the disk.
         window: Seconds that what does not wait may stay unwritten.
         lease_timeout: Seconds after which another process may take over from one that hangs.
