@@ -51,14 +51,22 @@ _FIRST: Step = (
         timeout REAL NOT NULL,
         until REAL NOT NULL
     ) WITHOUT ROWID""",
+    # A line that nests deeper than SQLite reads is shown as it is.
     """CREATE VIEW log AS SELECT
-        sessions.id AS session,
-        events.place & 0xFFFFFFFF AS seq,
-        json_extract(line, '$.type') AS type,
-        strftime('%Y-%m-%dT%H:%M:%fZ', json_extract(line, '$.time') / 1000.0, 'unixepoch') AS time,
-        json_extract(line, '$.data') AS data
-    FROM sessions JOIN events
-        ON events.place BETWEEN sessions.key << 32 AND (sessions.key << 32) | 0xFFFFFFFF""",
+        session,
+        seq,
+        json_extract(json, '$.type') AS type,
+        strftime('%Y-%m-%dT%H:%M:%fZ', json_extract(json, '$.time') / 1000.0, 'unixepoch') AS time,
+        iif(json IS NULL, line, json_extract(json, '$.data')) AS data
+    FROM (
+        SELECT
+            sessions.id AS session,
+            events.place & 0xFFFFFFFF AS seq,
+            line,
+            iif(json_valid(line), line, NULL) AS json
+        FROM sessions JOIN events
+            ON events.place BETWEEN sessions.key << 32 AND (sessions.key << 32) | 0xFFFFFFFF
+    )""",
 )
 
 STEPS: tuple[Step, ...] = (_FIRST,)

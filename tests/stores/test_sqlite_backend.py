@@ -251,10 +251,16 @@ def test_all_sessions_are_listed_without_their_events(backend: SqliteBackend, pa
 def test_people_can_look_into_it(backend: SqliteBackend, path: Path) -> None:
     """DESIGN 3: the view `log` shows the events with session, seq, type, time and data."""
     put(backend, made("a", steps(1)), made("b", steps(2)))
-    assert rows(path, "SELECT * FROM log WHERE session = 'b' ORDER BY seq") == [
+    query = "SELECT * FROM log WHERE session = 'b' ORDER BY seq"
+    assert rows(path, query) == [
         ("b", 0, "step/end", "1970-01-01T00:00:00.005Z", '{"turn":1,"step":1}'),
         ("b", 1, "step/end", "1970-01-01T00:00:00.005Z", '{"turn":1,"step":2}'),
     ]
+    deep = "[" * 3000 + "]" * 3000
+    db = sqlite3.connect(path, isolation_level=None)
+    db.execute("UPDATE events SET line = ? WHERE place = (2 << 32) + 1", (deep,))
+    db.close()
+    assert rows(path, query)[1] == ("b", 1, None, None, deep)
 
 
 def test_a_revision_changes_with_the_log_alone(backend: SqliteBackend) -> None:
