@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..messages.payload import AbortCause, StepEnd, TurnEnd, TurnEndReason
-from .repair import closing_answer, unanswered
+from .repair import closing_answer, open_turn
 
 if TYPE_CHECKING:
     from .session import Session
@@ -24,12 +24,13 @@ def abandon(session: Session, cause: AbortCause) -> None:
     Raises:
         Exception: What the log refused with.
     """
-    turn, step = session.open_turn, session.open_step
-    if not turn:
+    found = open_turn(session.log) if session.open_turn else None
+    if found is None:
         return
+    turn, step = found.turn, found.step
     if step:
-        for call_id, started in unanswered(session.log):
-            answer, sources = closing_answer(turn, step, call_id, started, session.seq)
+        for call in found.unanswered:
+            answer, sources = closing_answer(turn, step, call, session.seq)
             session.append(answer, surface="append", sources=sources)
         session.append(StepEnd(turn, step))
     session.append(TurnEnd(turn, TurnEndReason("aborted", reason=cause)))
