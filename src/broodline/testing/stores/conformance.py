@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from .batch import BatchCases
+from .closure import ClosureCases
 from .creation import CreationCases
+from .fidelity import FidelityCases
 from .life import LifeCases
 from .mending import MendingCases
+from .naming import NamingCases
 from .reading import ReadingCases
+from .recorded import RecordedCases
+from .takeover import TakeoverCases
 from .tenure import TenureCases
 
 
@@ -17,6 +22,11 @@ class StoreConformance(
     LifeCases,
     TenureCases,
     MendingCases,
+    NamingCases,
+    FidelityCases,
+    RecordedCases,
+    ClosureCases,
+    TakeoverCases,
 ):
     """Checks a store of your own against the contract in ``broodline.actors.store``.
 

@@ -127,6 +127,7 @@ class Lab:
         lease = await store.create(known, projected=projected)
         await store.append(lease, events)
         store.release(lease)
+        await store.flush()  # a release may take a moment
         return lease
 
     async def enter(

@@ -169,7 +169,8 @@ def _outside_turns(session: Session) -> None:
     add(InboxSpliced("next-step", 0, removed_count=1))
     add(OpaquePayload("session/title", HARD_JSON))
     add(OpaquePayload("of another product/\0", HARD_JSON), ignorable=True)
-    for data in (None, True, 0, 0.5, "", HARD_TEXT, [], {}):
+    bare: list[Any] = [None, True, 0, 0.5, "", HARD_TEXT, [], {}]
+    for data in bare:
         add(OpaquePayload("x", data), ignorable=True)
     add(EndSeed())
 

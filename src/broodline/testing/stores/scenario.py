@@ -69,8 +69,9 @@ def durable_scenario(case: Case[Suite]) -> Callable[[Suite], None]:
 
 async def _run(suite: Suite, case: Case[Suite], folder: Path) -> None:
     lab = Lab(suite.make, suite.durable, folder)
+    limit = asyncio.timeout(suite.patience)
     try:
-        async with asyncio.timeout(suite.patience) as limit:
+        async with limit:
             await case(suite, lab)
     except TimeoutError:
         if not limit.expired():

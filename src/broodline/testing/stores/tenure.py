@@ -108,7 +108,7 @@ class TenureCases(StoreCase):
 
     @scenario
     async def test_a_lease_after_a_change(self, lab: Lab) -> None:
-        """store.lease: what was prepared is refused once the log has changed, and nothing written."""
+        """store.lease: a log that has changed since it was prepared is refused."""
         store = await lab.open()
         await lab.keep(store, notes(0, 2))
         stored = await store.prepare("s")
