@@ -261,7 +261,7 @@ def size_rows() -> Iterator[Row]:
 ROWS = (
     Row(
         "durable-delegation",
-        "the same over SQLite, all accepted on disk, each",
+        "one-shot delegation over SQLite, each",
         "ms",
         timed(one_by_one),
         1_000,
@@ -269,7 +269,7 @@ ROWS = (
     ),
     Row(
         "durable-delegation-1024",
-        "{} of these at once, each",
+        "{} of them at once, each",
         "ms",
         timed(at_once),
         1_024,
