@@ -23,7 +23,7 @@ endif
 # What `make test` runs, each whatever came of the others.
 GATES := lint format mypy pyright layers tests
 
-.PHONY: help demo test hello $(GATES) interop bench clean
+.PHONY: help demo test hello $(GATES) interop crash bench clean
 
 help: ## say what there is (this)
 	@grep -hE '^[a-z]+:.*## ' Makefile | sed -E 's/^([a-z]+):[^#]*## /\1\t/' | expand -t 8
@@ -79,6 +79,10 @@ tests: $(VENV)/equipped
 
 interop: $(VENV)/equipped ## read, check and replay the recorded sessions beside the clone; INTEROP="--only NAME --json"
 	@$(BIN)/python tests/interop/run.py $(INTEROP)
+
+KILLS ?= 50
+crash: $(VENV)/equipped ## kill processes that work over stores, and look at what is left; KILLS=200 CRASH="--seed N --json"
+	@$(BIN)/python tests/crash/run.py --kills $(KILLS) $(CRASH)
 
 bench: $(VENV)/equipped ## measure what docs/performance.md tells; BENCH="--quick --only ROW --json FILE"
 	@$(BIN)/python benchmarks/run.py $(BENCH)

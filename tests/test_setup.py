@@ -61,6 +61,7 @@ def test_help_names_what_there_is(tmp_path: Path) -> None:
         "demo",
         "test",
         "interop",
+        "crash",
         "bench",
         "clean",
     ]
