@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,6 +13,7 @@ from typing import Any
 import pytest
 
 from broodline.actors.recording import RecordedLog
+from broodline.actors.stores.own_host import OwnHost
 from broodline.messages.chunk import (
     BlockEnd,
     BlockStart,
@@ -40,6 +43,10 @@ from broodline.messages.payload import (
     TurnStart,
     UserMessageLogged,
 )
+from broodline.sessions.place import StorePlace
+from broodline.sessions.selection import Piece
+from broodline.sessions.transfer import to_store
+from broodline.supervision.furnishing import store_named
 
 RECORDINGS = Path(__file__).parents[2].parent / "shared" / "recordings"
 USAGE = Usage(3, 2)
@@ -204,3 +211,38 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         if name in metafunc.fixturenames:
             ids = [str(path.relative_to(RECORDINGS)) for path in paths]
             metafunc.parametrize(name, paths, ids=ids)
+
+
+@pytest.fixture(params=["sqlite", "jsonl"])
+def kind(request: pytest.FixtureRequest) -> str:
+    """Each kind of store that is on disk."""
+    kind: str = request.param
+    return kind
+
+
+@pytest.fixture
+def stored(tmp_path: Path) -> Callable[..., StorePlace]:
+    """Puts logs into a new store."""
+
+    def make(kind: Any, *logs: RecordedLog, name: str = "store") -> StorePlace:
+        place = StorePlace(kind, str(tmp_path / name))
+        pieces = [Piece(log.header, log.projected, log.name, partial(same, log)) for log in logs]
+
+        async def put() -> None:
+            host, store = OwnHost(), store_named(str(place))
+            try:
+                await store.open(host)
+                move = await to_store(store, pieces)
+                assert (move.failed, move.broken) == ([], None)
+                await store.close()
+            finally:
+                await host.close()
+
+        asyncio.run(put())
+        return place
+
+    return make
+
+
+def same(log: RecordedLog) -> RecordedLog:
+    return log

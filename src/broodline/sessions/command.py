@@ -8,8 +8,9 @@ from typing import Annotated, TypeAlias
 import typer
 
 from ..messages.errors import BroodlineError
+from ..survey.errand import tell
 from ..survey.name import shown
-from .sheet import USAGE, code_for, interruptible, say, say_guess
+from .sheet import INTERRUPTED, USAGE, code_for, interruptible, say, say_guess
 
 HELP = """Look at stored sessions, check them, and move them between stores and files.
 
@@ -203,6 +204,9 @@ def _leave(name: str, act: Callable[[], int]) -> None:
     except BroodlineError as error:
         say(f"{name}: {shown(error.message)}")
         code = code_for(error)
+    except KeyboardInterrupt:
+        tell("broodline: interrupted")
+        code = INTERRUPTED
     raise typer.Exit(code)
 
 

@@ -6,13 +6,13 @@ import asyncio
 import json
 import os
 import signal
-from collections.abc import AsyncGenerator, Iterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 
 from ..actors.store import Store
 from ..actors.stores.own_host import OwnHost
-from ..messages.errors import ConfigurationError
+from ..messages.errors import BroodlineError, ConfigurationError
 from ..supervision.furnishing import store_named
 from ..survey.errand import BY_SIGNAL
 from ..survey.name import shown
@@ -98,9 +98,13 @@ def _into_store(verb: str, target: StorePlace, pieces: Sequence[Piece], as_json:
     stop, ticker = Stop(verb), Ticker(f"{verb}ing", len(pieces))
 
     async def move() -> Move:
-        with caught(stop.ask):
-            async with _opened(target) as store:
-                return await to_store(store, pieces, ticker.tick, lambda: stop.number)
+        store, host = store_named(str(target)), OwnHost()
+        try:
+            with caught(stop.ask):
+                await store.open(host)
+                return await _moved(store, pieces, ticker.tick, lambda: stop.number)
+        finally:
+            await host.close()
 
     try:
         result = asyncio.run(move())
@@ -109,18 +113,24 @@ def _into_store(verb: str, target: StorePlace, pieces: Sequence[Piece], as_json:
     return _told(verb, str(target), result, as_json)
 
 
-@asynccontextmanager
-async def _opened(place: StorePlace) -> AsyncGenerator[Store]:
-    """A store that is written to; made if it is not there."""
-    store, host = store_named(str(place)), OwnHost()
+async def _moved(
+    store: Store,
+    pieces: Sequence[Piece],
+    tick: Callable[[], None],
+    stop: Callable[[], signal.Signals | None],
+) -> Move:
+    """Move sessions into a store that is open, and close it."""
     try:
-        await store.open(host)
-        try:
-            yield store
-        finally:
+        move = await to_store(store, pieces, tick, stop)
+    except BaseException:
+        with suppress(BroodlineError):  # of two reasons the first is the one to tell
             await store.close()
-    finally:
-        await host.close()
+        raise
+    try:
+        await store.close()
+    except BroodlineError as error:
+        move.broken = move.broken or error
+    return move
 
 
 def _into_folder(folder: str, pieces: Sequence[Piece], as_json: bool) -> int:

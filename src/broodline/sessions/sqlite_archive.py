@@ -126,9 +126,11 @@ def _find(path: str) -> None:
     """Make sure that a store lies there, before any connection could change something.
 
     Raises:
-        ConfigurationError, SessionFormatUnsupportedError, SessionCorruptError,
-            SessionError: As `look`.
+        ConfigurationError: If there is none.
+        SessionFormatUnsupportedError, SessionCorruptError, SessionError: As `look`.
     """
+    if not os.path.exists(path):
+        raise ConfigurationError(f"{path}: there is no such store")
     try:
         if look(path, create=False, newest=len(STEPS)) != "store":
             raise unusable(path, "the file is empty: no store is in it yet")

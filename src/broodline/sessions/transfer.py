@@ -134,7 +134,26 @@ async def _put(store: Store, lease: Lease, log: RecordedLog) -> Moved:
         await store.append(lease, log.events)
     finally:
         store.release(lease)
+    if not log.events:
+        await _check_kept(store, log)
     return Moved(log.header.id, len(log.events), log.projected)
+
+
+async def _check_kept(store: Store, log: RecordedLog) -> None:
+    """Make sure that a store has kept a log without events: not every store does.
+
+    Raises:
+        SessionError: ``EVENT_UNWRITABLE`` if it has not.
+    """
+    try:
+        await store.inspect(log.header.id)
+    except SessionError as error:
+        if error.code != "SESSION_NOT_FOUND":
+            raise
+        raise SessionError(
+            f"{log.name} has no event, and this store keeps no session without one",
+            code="EVENT_UNWRITABLE",
+        ) from None
 
 
 def to_folder(
