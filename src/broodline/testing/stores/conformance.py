@@ -35,7 +35,7 @@ class StoreConformance(
         from broodline.testing.stores import StoreConformance
 
         class TestMyStore(StoreConformance):
-            durable = True
+            lasting = True
 
             def make(self, folder):
                 return MyStore(folder / "sessions")
@@ -44,9 +44,11 @@ class StoreConformance(
     case runs on a loop of its own, in an empty folder of its own.
 
     Attributes:
-        durable: What is stored outlives its store object, and other store objects, of this
-            process or another, may open the same place. Without, the cases that need that
-            are left out, and reopening opens the same object again.
+        lasting: What is stored outlives its store object, so that the next one finds it.
+            Without, reopening opens the same object again.
+        durable: More than that: several store objects, of one process or many, may have one
+            place open, and leases keep them apart. Without, the cases about that are left
+            out.
         lease_timeout: Seconds after which a holder that gives no sign of life is dead.
         window: Seconds after which what nobody flushes is stored.
         patience: Seconds after which a case has failed.

@@ -38,7 +38,8 @@ def _bottom(value: Any) -> tuple[int, Any]:
     """How deep a value nests, and what is there."""
     levels = 0
     while type(value) in (dict, list, FrozenDict, FrozenList):
-        value = value["k"] if isinstance(value, dict) else value[0]
+        part: Any = "k" if type(value) in (dict, FrozenDict) else 0
+        value = value[part]
         levels += 1
     return levels, value
 

@@ -49,7 +49,7 @@ class Lab:
 
     Args:
         make: Makes a store object; see `StoreConformance.make`.
-        durable: See `StoreConformance`.
+        lasting: See `StoreConformance`.
         folder: Empty, and in a folder of its own.
 
     Attributes:
@@ -57,11 +57,11 @@ class Lab:
         clock: The clock of every host that gets no other.
     """
 
-    def __init__(self, make: Callable[[Path], Store], durable: bool, folder: Path) -> None:
+    def __init__(self, make: Callable[[Path], Store], lasting: bool, folder: Path) -> None:
         self.folder = folder
         self.clock = ManualClock()
         self._make = make
-        self._durable = durable
+        self._lasting = lasting
         self._open: list[tuple[Store, ManualHost]] = []
 
     def store(self, folder: Path | None = None) -> Store:
@@ -99,9 +99,9 @@ class Lab:
         raise ValueError("this store is not open in the lab")
 
     async def again(self, store: Store) -> Store:
-        """Close a store and open its place anew: by another object, if the store is durable."""
+        """Close a store and open its place anew: by another object, if what it keeps lasts."""
         await self.close(store)
-        return await self.open(None if self._durable else store)
+        return await self.open(None if self._lasting else store)
 
     async def finish(self) -> None:
         """Close what is still open, the newest first; failures do not keep the rest open."""

@@ -17,6 +17,7 @@ class StoreCase:
     """What every group of cases builds on; see `StoreConformance`."""
 
     durable: ClassVar[bool] = False
+    lasting: ClassVar[bool] = False
     lease_timeout: ClassVar[float] = 30.0
     window: ClassVar[float] = 0.2
     patience: ClassVar[float] = 60.0
@@ -68,7 +69,7 @@ def durable_scenario(case: Case[Suite]) -> Callable[[Suite], None]:
 
 
 async def _run(suite: Suite, case: Case[Suite], folder: Path) -> None:
-    lab = Lab(suite.make, suite.durable, folder)
+    lab = Lab(suite.make, suite.durable or suite.lasting, folder)
     limit = asyncio.timeout(suite.patience)
     try:
         async with limit:
