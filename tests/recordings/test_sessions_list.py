@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -25,7 +26,7 @@ Log = Callable[..., RecordedLog]
 def log(kit: SimpleNamespace) -> Log:
     """A log of one turn under an id, below a parent."""
 
-    def make(session_id: str, parent: str | None = None, **more: object) -> RecordedLog:
+    def make(session_id: str, parent: str | None = None, **more: Any) -> RecordedLog:
         header = SessionHeader(session_id, 1_783_600_629_539, parent_session=parent)
         made: RecordedLog = kit.build().start().say("x").end().log(replace(header, **more))
         return made

@@ -11,13 +11,13 @@ from types import SimpleNamespace
 import pytest
 
 from broodline.actors.recording import RecordedLog, read_log
+from broodline.messages.chunk import ModelFailure
 from broodline.messages.content import Text
 from broodline.messages.errors import SessionError
 from broodline.messages.header import SessionHeader
 from broodline.messages.message import UserMessage
 from broodline.messages.payload import (
     InboxSpliced,
-    ModelFailure,
     OpaquePayload,
     TurnEnd,
     TurnEndReason,
