@@ -10,6 +10,7 @@ from ...actors.clock import Clock
 from ...actors.executor import Executor
 from ...actors.session import Session
 from ...actors.store import Lease, Store, StoredLog, Writer
+from ...messages.errors import SessionLeasedError
 from ...messages.event import Event
 from ...messages.header import SessionHeader
 from .clock import ManualClock
@@ -104,11 +105,16 @@ class Lab:
         return await self.open(None if self._lasting else store)
 
     async def finish(self) -> None:
-        """Close what is still open, the newest first; failures do not keep the rest open."""
+        """Close what is still open, the newest first; failures do not keep the rest open.
+
+        A store may say that another has taken a session over: cases let that happen.
+        """
         failures: list[Exception] = []
         while self._open:
             try:
                 await self.close(self._open[-1][0])
+            except SessionLeasedError:
+                continue
             except Exception as error:
                 failures.append(error)
         if failures:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import tempfile
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -25,9 +24,10 @@ class StoreCase:
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         for name in dir(cls):
-            case = inspect.getattr_static(cls, name)
-            if not cls.durable and getattr(case, "for_durable", False):
-                setattr(cls, name, None)  # neither pytest nor unittest sees a case in None
+            case = _durable_case(cls, name)
+            if case is not None and name not in cls.__dict__:
+                # Neither pytest nor unittest sees a case in None.
+                setattr(cls, name, case if cls.durable else None)
 
     def make(self, folder: Path) -> Store:
         """Make a store object, not open yet, that keeps its sessions below `folder`.
@@ -35,6 +35,15 @@ class StoreCase:
         Called several times for one folder, also while another object has it open.
         """
         raise NotImplementedError(f"{type(self).__name__} needs a method make(folder) -> Store")
+
+
+def _durable_case(cls: type, name: str) -> object:
+    """The case of that name, if it is one for durable stores that nobody has replaced."""
+    for owner in cls.__mro__:
+        case: object = owner.__dict__.get(name)
+        if case is not None:
+            return case if getattr(case, "for_durable", False) else None
+    return None
 
 
 Suite = TypeVar("Suite", bound=StoreCase)
