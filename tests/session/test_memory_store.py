@@ -318,3 +318,101 @@ async def test_ended_sessions_are_kept_or_not(kit: SimpleNamespace, keep_ended: 
     assert [header.id for header in await store.list()] == ["s"]
     writer.release()
     assert bool(await store.list()) is keep_ended
+
+
+async def test_hosts_share_it() -> None:
+    """store.open: several hosts may have it open; it closes with the last of them."""
+    store = MemoryStore()
+    await stored(store)
+    async with store:
+        async with store:
+            await store.create(SessionHeader("t", 1))
+        await store.create(SessionHeader("u", 1))
+    with pytest.raises(SessionError) as caught:
+        await store.create(SessionHeader("v", 1))
+    assert code(caught) == "STORE_CLOSED"
+    async with store:
+        await store.create(SessionHeader("v", 1))
+        assert len((await store.load("s")).events) == 3
+
+
+async def test_closing_gives_leases_back(kit: SimpleNamespace) -> None:
+    """store.close: what was live when the last host left can be resumed by the next."""
+    store = MemoryStore()
+    session = kit.session()
+    writer = attached(store, session)
+    session.append(NOTE)
+    await store.create(SessionHeader("reserved", 1))
+    await store.close()
+    session.append(NOTE)
+    assert writer.stored_seq == 1
+    async with store:
+        assert (await store.prepare("s")).stored == 1
+        assert repr(store) == "<MemoryStore of 1 sessions>"
+
+
+@pytest.mark.parametrize("keep_ended", [True, False])
+async def test_children_are_indexed(keep_ended: bool) -> None:
+    """store.list_snapshots: children are found under their parent as long as they are kept."""
+    store = MemoryStore(keep_ended=keep_ended)
+    leases: list[Lease] = []
+    for name in ("a", "b"):
+        lease = await store.create(SessionHeader(name, 1, parent_session="p"))
+        await store.append(lease, notes(0, 1))
+        leases.append(lease)
+    assert [one.header.id for one in await store.list_snapshots(parent="p")] == ["a", "b"]
+    store.release(leases[0])
+    left = ["a", "b"] if keep_ended else ["b"]
+    assert [one.header.id for one in await store.list_snapshots(parent="p")] == left
+    store.release(leases[1])
+    assert bool(await store.list_snapshots(parent="p")) is keep_ended
+    assert await store.list_snapshots(parent="a") == ()
+
+
+async def test_a_resume_leaves_the_dead_log_alone(kit: SimpleNamespace) -> None:
+    """core 1.5: the log of a session that has left is its own: a resume adds nothing to it."""
+    store = MemoryStore()
+    session = kit.session()
+    writer = attached(store, session)
+    session.append(NOTE)
+    writer.release()
+    lease = await store.lease("s", events=notes(1, 2))
+    await store.append(lease, notes(2, 3))
+    assert session.seq == len(session.events) == 1
+    assert [event.seq for event in await store.read_from("s", 0)] == [0, 1, 2]
+
+
+async def test_the_dead_log_leaves_the_store_alone(kit: SimpleNamespace) -> None:
+    """core 5.2: what is appended to a log that was let go of is not stored."""
+    store = MemoryStore()
+    session = kit.session()
+    writer = attached(store, session)
+    session.append(NOTE)
+    writer.release()
+    session.append(NOTE)
+    assert len((await store.inspect("s")).events) == writer.stored_seq == 1
+    (snapshot,) = await store.list_snapshots()
+    assert snapshot.length == 1
+    heir = kit.session((await store.prepare("s")).events)
+    attached(store, heir, await store.lease("s"))
+    assert len(await store.read_from("s", 0)) == heir.seq == 2
+
+
+async def test_a_revision_is_of_one_session(kit: SimpleNamespace) -> None:
+    """core 5.1: a session that was forgotten and made anew has another revision."""
+    store = MemoryStore(keep_ended=False)
+    first = await store.create(HEADER)
+    await store.append(first, notes(0, 1))
+    before = (await store.inspect("s")).revision
+    store.release(first)
+    await store.append(await store.create(HEADER), notes(0, 1))
+    assert (await store.inspect("s")).revision != before
+
+
+async def test_nothing_waits_for_it() -> None:
+    """DESIGN 3: the memory store confirms at once, so that nothing waits for it."""
+    store = MemoryStore()
+    assert store.durability == "settled"
+    writer = store.attach(HEADER, [])
+    assert (writer.durability, writer.sink, writer.failure) == ("settled", None, None)
+    assert await writer.flush()

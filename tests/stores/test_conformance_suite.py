@@ -98,12 +98,14 @@ class ForgetsFences(Spoiled):
 
 class SharesLeases(Spoiled):
     async def lease(self, session_id: str, **options: Any) -> Lease:
-        return await super().lease(session_id, **{**options, "takeover": True})
+        changed: dict[str, Any] = {**options, "takeover": True}
+        return await super().lease(session_id, **changed)
 
 
 class ForgetsWhatWasPrepared(Spoiled):
     async def lease(self, session_id: str, **options: Any) -> Lease:
-        return await super().lease(session_id, **{**options, "after": None})
+        changed: dict[str, Any] = {**options, "after": None}
+        return await super().lease(session_id, **changed)
 
 
 class ReleasesOnlyByName(Spoiled):
@@ -174,8 +176,10 @@ class IdsWithoutCase(Spoiled):
 
 
 class ConfirmsForEver(Spoiled):
-    def attach(self, *arguments: Any) -> MemoryWriter:
-        writer = super().attach(*arguments)
+    def attach(
+        self, header: SessionHeader, log: list[Event], lease: Lease | None = None
+    ) -> MemoryWriter:
+        writer = super().attach(header, log, lease)
         return _Confirming(self, writer)
 
 
