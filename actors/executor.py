@@ -50,6 +50,18 @@ def lane_of(executor: Executor, name: str, threads: int = 1) -> Executor:
     return executor if lane is None else lane(name, threads)
 
 
+def begin(executor: Executor, fn: Callable[..., T], *args: Any) -> asyncio.Future[T]:
+    """Begin to run ``fn(*args)`` now, without a task where the executor can. Loop only.
+
+    The function sees no context variables of the caller's. Cancelling the future ends the
+    wait for it only.
+    """
+    start: Callable[..., asyncio.Future[T]] | None = getattr(executor, "start", None)
+    if start is not None:
+        return start(fn, *args)
+    return asyncio.ensure_future(executor.run(fn, *args))
+
+
 class InlineExecutor:
     """Runs every function in place, for simulations: no thread, one order."""
 
@@ -128,6 +140,16 @@ class ThreadExecutor:
             if worker is not None:
                 worker.waits = None
         return result
+
+    def start(self, fn: Callable[..., T], *args: Any) -> asyncio.Future[T]:
+        """Begin to run ``fn(*args)`` in a thread; see `begin`. Loop only.
+
+        Raises:
+            ActorDeadError: The pool is closed.
+        """
+        job = _Job(asyncio.get_running_loop(), None, fn, args)
+        self._submit(job)
+        return job.future
 
     def _submit(self, job: _Job) -> None:
         with self._lock:
@@ -214,7 +236,7 @@ class _Job:
     def __init__(
         self,
         loop: asyncio.AbstractEventLoop,
-        context: contextvars.Context,
+        context: contextvars.Context | None,
         fn: Callable[..., Any],
         args: tuple[Any, ...],
     ) -> None:
@@ -228,7 +250,10 @@ class _Job:
         if self.future.cancelled():
             return
         try:
-            result = self._context.run(self._fn, *self._args)
+            if self._context is None:
+                result = self._fn(*self._args)
+            else:
+                result = self._context.run(self._fn, *self._args)
         except StopIteration as error:
             # A future cannot carry it: it would end the coroutine that awaits.
             wrapped = RuntimeError(f"{self._fn!r} raised StopIteration")

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Self, TypeVar
 
-from ...messages.errors import ConfigurationError, SessionError, SessionLeasedError
+from ...messages.errors import ConfigurationError, SessionError
 from ...messages.event import Event
 from ...messages.header import SessionHeader
 from ...messages.plain import quoted
@@ -21,8 +22,17 @@ from .backend import Backend, Image
 from .figures import StoreStatistics, check_arguments, figures_of
 from .hosted import Hosted
 from .journal import Journal
+from .mending import mended
 from .own_host import OwnHost
-from .refusal import closed_error, elsewhere, exists, here, mismatch, open_turn, recorded
+from .refusal import (
+    closed_error,
+    elsewhere,
+    exists,
+    given_back,
+    here,
+    open_turn,
+    recorded,
+)
 from .writer import DiskWriter
 
 T = TypeVar("T")
@@ -176,7 +186,7 @@ class DiskStore:
             raise elsewhere(session_id)
         if image.log.projected:
             raise recorded(session_id)
-        return _repaired(image.log)
+        return mended(image.log)
 
     async def lease(
         self,
@@ -188,41 +198,42 @@ class DiskStore:
     ) -> Lease:
         """See `Store.lease`."""
         writer = await self._reserve(session_id, here)
-        taking = asyncio.ensure_future(
-            self._write(self._taken, session_id, after, tuple(events), takeover)
-        )
         try:
-            lease, header = await asyncio.shield(taking)
-        except asyncio.CancelledError:
-            taking.add_done_callback(lambda done: self._give_back(writer, done))
-            raise
-        except BaseException:
-            self._forget(writer)
+            header = (
+                after.header if after is not None else (await self._image(session_id)).log.header
+            )
+            taking = asyncio.ensure_future(self._taken(session_id, after, tuple(events), takeover))
+            try:
+                lease = await asyncio.shield(taking)
+            except asyncio.CancelledError:
+                taking.add_done_callback(partial(self._give_back, writer, header))
+                raise
+        except BaseException as error:
+            if not isinstance(error, asyncio.CancelledError):
+                self._forget(writer)
             raise
         self._hold(writer, lease, header)
         return lease
 
-    def _taken(
+    async def _taken(
         self, session_id: str, after: StoredLog | None, events: Sequence[Event], takeover: bool
-    ) -> tuple[Lease, SessionHeader]:
-        """In the writer's thread: take a lease, and learn whose log it is."""
+    ) -> Lease:
         now = self._hosted.now()
-        header = self._backend.read(session_id, now).log.header if after is None else after.header
-        lease = self._backend.lease(session_id, now, after=after, events=events, takeover=takeover)
-        return lease, header
+        take = partial(self._backend.lease, after=after, events=events, takeover=takeover)
+        return await self._write(take, session_id, now)
 
     def _hold(self, writer: DiskWriter, lease: Lease, header: SessionHeader) -> None:
         writer.header, writer.lease, writer.stored = header, lease, lease.next_seq
         self._hosted.keep_alive(lambda: bool(self._writers))
 
     def _give_back(
-        self, writer: DiskWriter, taking: asyncio.Future[tuple[Lease, SessionHeader]]
+        self, writer: DiskWriter, header: SessionHeader, taking: asyncio.Future[Lease]
     ) -> None:
         """Nobody waits any more for a lease that may have been taken."""
         if taking.cancelled() or taking.exception() is not None or self._journal is None:
             self._forget(writer)
             return
-        self._hold(writer, *taking.result())
+        self._hold(writer, taking.result(), header)
         writer.release()
 
     def release(self, lease: Lease) -> None:
@@ -240,14 +251,12 @@ class DiskStore:
                 f"{self!r} needs the lease that create() or lease() gave for {header.id!r}"
             )
         writer = self._writers.get(header.id)
-        if writer is None or writer.lease is None or writer.releasing:
-            raise SessionLeasedError(
-                f"the lease on session {header.id!r} was given back; take a new one",
-                details={"session": header.id, "fence": lease.fence},
-                retryable=False,
-            )
-        if writer.lease.fence != lease.fence or writer.log is not None:
+        if writer is None or writer.lease is not lease or writer.releasing:
+            raise given_back(lease)
+        if writer.attached or writer.log is not None:
             raise here(header.id)
+        if len(log) < writer.stored:
+            raise exists(header.id)
         writer.header, writer.log, writer.attached = header, log, True
         self._hold(writer, writer.lease, header)
         if writer.waiting and self._journal is not None:
@@ -261,28 +270,13 @@ class DiskStore:
         batch = list(events)
         writer = self._writers.get(lease.session_id)
         self._check_open()
-        if writer is None or writer.lease is None or writer.lease.fence != lease.fence:
-            raise SessionLeasedError(
-                f"the lease on session {lease.session_id!r} is gone; take a new one",
-                details={"session": lease.session_id, "fence": lease.fence},
-                retryable=False,
-            )
+        if writer is None or writer.lease is not lease or writer.releasing:
+            raise given_back(lease)
         if writer.attached:
             raise SessionError(
                 f"session {lease.session_id!r} is live; append through it", code="SESSION_LIVE"
             )
-        if writer.releasing or writer.log is not None:
-            raise here(lease.session_id)
-        for seq, event in enumerate(batch, writer.stored):
-            if event.seq != seq:
-                raise mismatch(lease.session_id, writer.stored, event.seq, seq)
-        if not batch:
-            return
-        writer.base, writer.log = writer.stored, batch
-        try:
-            await writer.flush()
-        finally:
-            writer.log = None  # a batch that was refused leaves nothing behind
+        await writer.append(batch)
 
     async def load(self, session_id: str) -> StoredLog:
         """See `Store.load`."""
@@ -313,7 +307,7 @@ class DiskStore:
         if writer is not None:
             return await self._shown(writer)
         image = await self._image(session_id)
-        return image.log if image.standing == "alive" else _repaired(image.log)
+        return image.log if image.standing == "alive" else mended(image.log)
 
     async def read_from(self, session_id: str, from_seq: int) -> tuple[Event, ...]:
         """See `Store.read_from`."""
@@ -404,12 +398,3 @@ class DiskStore:
     def _forget(self, writer: DiskWriter) -> None:
         if self._writers.get(writer.id) is writer:
             del self._writers[writer.id]
-
-
-def _repaired(log: StoredLog) -> StoredLog:
-    """A log that was read, closed in memory."""
-    missing = () if log.projected else closers(log.events)
-    if not missing:
-        return log
-    events = (*log.events, *missing)
-    return StoredLog(log.header, events, log.revision, log.stored, log.projected, log.cut)

@@ -17,15 +17,21 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, TypeAlias
 
 from ...messages.errors import BroodlineError, SessionError
-from ..executor import Executor
+from ..executor import Executor, begin
 from ..store import Durability, StoreHost
 from .backend import Backend, Portion
 from .writer import DiskWriter
 
 _logger = logging.getLogger("broodline.store")
+
+
+_Work: TypeAlias = tuple[DiskWriter, Portion, bool]
+"""What is written, and whether somebody waited for it when it began."""
+_Outcomes: TypeAlias = "list[Exception | None]"
 
 
 @dataclass(slots=True)
@@ -70,7 +76,8 @@ class Journal:
         self._queue: dict[DiskWriter, float] = {}
         self._due: dict[DiskWriter, None] = {}
         self._timer: asyncio.Task[None] | None = None
-        self._writing: asyncio.Task[None] | None = None
+        self._busy = False
+        self._idle: asyncio.Future[None] | None = None
 
     def note(self, writer: DiskWriter) -> None:
         """Something waits behind an idle queue: open its window."""
@@ -83,8 +90,10 @@ class Journal:
         """Write what waits of it as soon as possible."""
         self._queue.pop(writer, None)
         self._due[writer] = None
-        if self._writing is None:
-            self._writing = self._host.spawn(self._write_all(), name="store writer")
+        if not self._busy:
+            self._busy = True
+            # Not now: others that ask in this turn of the loop go with it.
+            asyncio.get_running_loop().call_soon(self._begin)
 
     def flush(self, writer: DiskWriter) -> asyncio.Future[None]:
         """What is done when nothing waits of it; shared by all who ask meanwhile."""
@@ -114,13 +123,15 @@ class Journal:
         return len(self._queue) + len(self._due)
 
     async def close(self) -> None:
-        """End the tasks; what waits then stays unwritten."""
-        for task in (self._timer, self._writing):
-            if task is not None and not task.done():
-                task.cancel()
-                await asyncio.wait((task,))
+        """Let the write under way end, and the timer; what waits then stays unwritten."""
+        if self._timer is not None and not self._timer.done():
+            self._timer.cancel()
+            await asyncio.wait((self._timer,))
         self._queue.clear()
         self._due.clear()
+        if self._busy:
+            self._idle = _future()
+            await self._idle
 
     async def _watch_windows(self) -> None:
         try:
@@ -134,16 +145,10 @@ class Journal:
         finally:
             self._timer = None
 
-    async def _write_all(self) -> None:
-        try:
-            while self._due:
-                batch, self._due = list(self._due), {}
-                await self._write(batch)
-        finally:
-            self._writing = None
-
-    async def _write(self, batch: Sequence[DiskWriter]) -> None:
-        work: list[tuple[DiskWriter, Portion, bool]] = []
+    def _begin(self) -> None:
+        """Begin the next write, of all that is due; none when nothing is."""
+        batch, self._due = list(self._due), {}
+        work: list[_Work] = []
         for writer in batch:
             # From here on a new event opens a window of its own.
             writer.noted = False
@@ -154,33 +159,47 @@ class Journal:
                 writer.busy = True
                 flushed = writer.barrier is not None or writer.farewell is not None
                 work.append((writer, portion, flushed))
-        if not work:
-            return
-        outcomes: Sequence[Exception | None]
-        try:
-            outcomes = await self._outcomes([portion for _, portion, _ in work])
-        except BaseException:
-            for writer, _, _ in work:
-                writer.busy = False
-                self._give_up(writer)
-            raise
-        for (writer, portion, flushed), outcome in zip(work, outcomes, strict=True):
-            self._take_in(writer, portion, outcome, flushed=flushed)
+        if work:
+            self._start(work)
+        elif self._due:
+            asyncio.get_running_loop().call_soon(self._begin)
+        else:
+            self._busy = False
+            _resolve(self._idle)
 
-    async def _outcomes(self, portions: Sequence[Portion]) -> Sequence[Exception | None]:
-        if self._backend.grouped:
-            return await self._written(portions)
-        parts = await asyncio.gather(*(self._written([portion]) for portion in portions))
-        return [part[0] for part in parts]
-
-    async def _written(self, portions: Sequence[Portion]) -> Sequence[Exception | None]:
+    def _start(self, work: Sequence[_Work]) -> None:
         now = self._host.clock.monotonic()
-        self.tally.writes += 1
-        try:
-            return await self._lane.run(self._backend.write, portions, now)
-        except Exception as error:
+        size = len(work) if self._backend.grouped else 1
+        parts = [work[first : first + size] for first in range(0, len(work), size)]
+        left = len(parts)
+
+        def done(part: Sequence[_Work], written: asyncio.Future[_Outcomes]) -> None:
+            nonlocal left
+            left -= 1
+            self._end(part, written)
+            if not left:
+                self._begin()
+
+        for part in parts:
+            self.tally.writes += 1
+            portions = [portion for _, portion, _ in part]
+            try:
+                written = begin(self._lane, self._backend.write, portions, now)
+            except Exception as error:  # the lane is closed
+                written = asyncio.get_running_loop().create_future()
+                written.set_exception(error)
+            written.add_done_callback(partial(done, part))
+
+    def _end(self, part: Sequence[_Work], written: asyncio.Future[_Outcomes]) -> None:
+        outcomes: _Outcomes
+        error = asyncio.CancelledError() if written.cancelled() else written.exception()
+        if error is None:
+            outcomes = written.result()
+        else:
             self.tally.failures += 1
-            return [_said(error, self._backend.place)] * len(portions)
+            outcomes = [_said(error, self._backend.place)] * len(part)
+        for (writer, portion, flushed), outcome in zip(part, outcomes, strict=True):
+            self._take_in(writer, portion, outcome, flushed=flushed)
 
     def _take_in(
         self, writer: DiskWriter, portion: Portion, outcome: Exception | None, *, flushed: bool
@@ -231,19 +250,12 @@ class Journal:
         if writer.lost is not None and writer.releasing:
             self._drop(writer)
 
-    def _give_up(self, writer: DiskWriter) -> None:
-        error = SessionError(
-            f"what session {writer.id!r} had to write was given up: the runtime ended meanwhile",
-            code="STORE_CLOSED",
-        )
-        writer.failed(error)
-        self._fail(writer, error)
-
     def _drop(self, writer: DiskWriter) -> None:
         self._queue.pop(writer, None)
         self._due.pop(writer, None)
         barrier, farewell = writer.barrier, writer.farewell
         writer.barrier = writer.farewell = None
+        writer.gone = True
         self._forget(writer)
         _resolve(barrier)
         _resolve(farewell)
@@ -270,7 +282,7 @@ def _reject(future: asyncio.Future[None] | None, error: Exception) -> None:
         future.set_exception(error)
 
 
-def _said(error: Exception, place: str) -> Exception:
+def _said(error: BaseException, place: str) -> Exception:
     """The error of a write, in our terms."""
     if isinstance(error, BroodlineError):
         return error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...messages.errors import SessionError, SessionLeasedError
+from ..store import Lease
 
 
 def closed_error(place: str) -> SessionError:
@@ -20,6 +21,15 @@ def exists(session_id: str) -> SessionError:
         f"a session {session_id!r} is stored or being made already; resume it or choose another id",
         code="SESSION_ALREADY_EXISTS",
         details={"session": session_id},
+    )
+
+
+def given_back(lease: Lease) -> SessionLeasedError:
+    """The lease is none any more."""
+    return SessionLeasedError(
+        f"the lease on session {lease.session_id!r} was given back; take a new one",
+        details={"session": lease.session_id, "fence": lease.fence},
+        retryable=False,
     )
 
 

@@ -11,6 +11,7 @@ from ...messages.event import Event
 from ...messages.header import SessionHeader
 from ..store import Durability, Lease
 from .backend import Portion
+from .refusal import mismatch
 
 if TYPE_CHECKING:
     from .journal import Journal
@@ -40,6 +41,8 @@ class DiskWriter:
         barrier: What flushes wait for, or None.
         farewell: What the release waits for, or None.
         lost: Why nothing can be written any more, or None.
+        gone: The store knows it no more.
+        order: Keeps batches apart that are appended without a live session.
     """
 
     __slots__ = (
@@ -50,6 +53,7 @@ class DiskWriter:
         "base",
         "busy",
         "farewell",
+        "gone",
         "header",
         "id",
         "lease",
@@ -57,6 +61,7 @@ class DiskWriter:
         "lost",
         "new",
         "noted",
+        "order",
         "projected",
         "releasing",
         "stored",
@@ -69,7 +74,8 @@ class DiskWriter:
         self.lease: Lease | None = None
         self.log: list[Event] | None = None
         self.base = self.stored = 0
-        self.attached = False
+        self.attached = self.gone = False
+        self.order = asyncio.Lock()
         self.new = self.projected = self.releasing = self.noted = self.busy = False
         self.barrier: asyncio.Future[None] | None = None
         self.farewell: asyncio.Future[None] | None = None
@@ -84,7 +90,8 @@ class DiskWriter:
     @property
     def durability(self) -> Durability:
         """What of this session waits for the disk."""
-        return self._journal.durability
+        durability: Durability = self._journal.durability
+        return durability
 
     def sink(self, _event: Event) -> None:
         """Note that something waits."""
@@ -105,6 +112,11 @@ class DiskWriter:
         """See `Writer.flush`."""
         if self.lost is not None:
             raise self.lost
+        if self.gone:
+            raise SessionError(
+                f"session {self.id!r} has left its store; resume it to go on",
+                code="SESSION_NOT_LIVE",
+            )
         if self._failure is None and not self.waiting and not self.busy:
             return True
         await asyncio.shield(self._journal.flush(self))
@@ -112,9 +124,25 @@ class DiskWriter:
 
     def release(self, *, discard: bool = False) -> asyncio.Future[None] | None:
         """See `Writer.release`."""
+        if self.gone:
+            return None
         if self.farewell is not None and not self.farewell.done():
             return self.farewell
         return self._journal.release(self, discard=discard)
+
+    async def append(self, batch: list[Event]) -> None:
+        """Store a batch without a live session; see `Store.append`."""
+        async with self.order:
+            for seq, event in enumerate(batch, self.stored):
+                if event.seq != seq:
+                    raise mismatch(self.id, self.stored, event.seq, seq)
+            if not batch:
+                return
+            self.base, self.log = self.stored, batch
+            try:
+                await self.flush()
+            finally:
+                self.log = None  # a batch that was refused leaves nothing behind
 
     # What the journal sees.
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from inspect import isawaitable
 from typing import Any
@@ -47,34 +47,10 @@ from .decision import (
 )
 from .failure import aborted, failed, message_of, outcome_of, own_frames
 from .registry import ToolRegistry
+from .site import CallSite
 from .tool import Tool, ToolContext
 
 _LOGGER = logging.getLogger("broodline.tools")
-
-
-@dataclass(frozen=True, slots=True)
-class CallSite:
-    """Where calls are made: what all calls of one message have in common.
-
-    Attributes:
-        registry: Whose tools, hooks and guards count.
-        scope: Whose view counts; None sees the global tools.
-        agent: The live ``Agent``, or None.
-        signal: Fires when the calls are to end.
-        system: The ``ActorSystem`` with executor and clock; None runs plain bodies
-            on the loop and times with the loop's clock.
-        parent: The call in whose body these are made, or None.
-        before_body: Awaited before a body runs: what was logged is stored then. None where
-            nothing is stored, and in the body of another call, which waited for its own.
-    """
-
-    registry: ToolRegistry
-    scope: Scope | None
-    agent: Any
-    signal: CancellationToken
-    system: Any = None
-    parent: ToolContext | None = None
-    before_body: Callable[[], Awaitable[None]] | None = None
 
 
 async def run_call(

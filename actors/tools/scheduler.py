@@ -23,8 +23,9 @@ from ..cancellation import CancellationToken
 from ..scope import Scope
 from .decision import ToolOutcome
 from .failure import aborted, failed
-from .pipeline import CallSite, ToolRun
+from .pipeline import ToolRun
 from .registry import ToolRegistry
+from .site import CallSite
 from .tool import ToolContext
 
 _LOGGER = logging.getLogger("broodline.tools")

@@ -113,7 +113,7 @@ async def _send(root: AgentHandle, name: str, chance: random.Random, file: int) 
 
     async def one(part: int) -> None:
         send = chance.choice((root.followup, root.steer, root.inject))
-        message_id = await send(f"prompt {name}", id=f"{name}-{part}")  # type: ignore[arg-type] # an id is a text
+        message_id = await send(f"prompt {name}", id=f"{name}-{part}")
         os.write(file, f"{root.id} {message_id}\n".encode())
 
     await asyncio.gather(*(one(part) for part in range(chance.randint(1, 3))))
