@@ -82,7 +82,7 @@ interop: $(VENV)/equipped ## read, check and replay the recorded sessions beside
 
 KILLS ?= 50
 crash: $(VENV)/equipped ## kill processes that work over stores, and look at what is left; KILLS=200 CRASH="--seed N --json"
-	@$(BIN)/python tests/crash/run.py --kills $(KILLS) $(CRASH)
+	@$(BIN)/python tests/crash/rounds.py --kills $(KILLS) $(CRASH)
 
 bench: $(VENV)/equipped ## measure what docs/performance.md tells; BENCH="--quick --only ROW --json FILE"
 	@$(BIN)/python benchmarks/run.py $(BENCH)

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-RUN = Path(__file__).with_name("run.py")
+RUN = Path(__file__).with_name("rounds.py")
 
 
 def test_a_few_kills() -> None:
