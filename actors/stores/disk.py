@@ -258,7 +258,7 @@ class DiskStore:
         if len(log) < writer.stored:
             raise exists(header.id)
         writer.header, writer.log, writer.attached = header, log, True
-        self._hold(writer, writer.lease, header)
+        self._hold(writer, lease, header)
         if writer.waiting and self._journal is not None:
             self._journal.note(writer)
         return writer

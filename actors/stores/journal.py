@@ -65,7 +65,7 @@ class Journal:
         window: float,
         forget: Callable[[DiskWriter], None],
     ) -> None:
-        self.durability = durability
+        self.durability: Durability = durability
         self.tally = Tally()
         self._backend = backend
         self._host = host

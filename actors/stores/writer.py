@@ -90,8 +90,7 @@ class DiskWriter:
     @property
     def durability(self) -> Durability:
         """What of this session waits for the disk."""
-        durability: Durability = self._journal.durability
-        return durability
+        return self._journal.durability
 
     def sink(self, _event: Event) -> None:
         """Note that something waits."""
