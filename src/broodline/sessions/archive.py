@@ -96,7 +96,7 @@ def opened(place: StorePlace) -> Generator[Archive]:
 def log_of(place: StorePlace, image: Image) -> RecordedLog:
     """What was read of a session, as the log it is."""
     stored = image.log
-    name = f"of session {stored.header.id!r} in {place}"
+    name = f"{stored.header.id!r} in {place}"
     events = tuple(stored.events[: stored.stored])
     return RecordedLog(name, stored.header, events, stored.projected)
 
