@@ -121,6 +121,7 @@ async def _publish(agent: Agent, spec: AgentSpec) -> None:
     try:
         _announce(agent, spec)
     except BaseException:
+        agent.session.unwanted = spec.source == "startup"
         await unwind(agent, partial(leave, agent))
         raise
     agent.published = True

@@ -75,6 +75,7 @@ class Session:
         writer: Who stores it while it is live; None without a store.
         accepts: Whether a delivery counts only once it is stored.
         checkpoints: Whether what is logged is stored before a step, a request and a tool.
+        unwanted: Its creation was taken back: nothing of it is to be stored.
         farewell: Once it has left: done when its log is stored, or None if it is already.
 
     Raises:
@@ -102,6 +103,7 @@ class Session:
         "header",
         "lease",
         "request_header",
+        "unwanted",
         "writer",
     )
 
@@ -120,7 +122,7 @@ class Session:
         self.request_header: RequestHeader | None = None
         self.lease: Lease | None = None
         self.writer: Writer | None = None
-        self.accepts = self.checkpoints = False
+        self.accepts = self.checkpoints = self.unwanted = False
         self.farewell: asyncio.Future[None] | None = None
         self._clock = clock
         self._checked = check_invariants

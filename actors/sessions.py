@@ -272,7 +272,7 @@ class SessionRegistry:
         session.seal("it has left its runtime; resume it to go on")
         session.keep_with(None)
         if entry.writer is not None:
-            _say_farewell(session, entry.writer.release())
+            _say_farewell(session, entry.writer.release(discard=session.unwanted))
         if entry.announced and self._hooks.has("session/disposed"):
             self._hooks.emit("session/disposed", SessionDisposed(session))
 

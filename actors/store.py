@@ -135,10 +135,14 @@ class Writer(Protocol):
         """
         ...
 
-    def release(self) -> Awaitable[None] | None:
+    def release(self, *, discard: bool = False) -> Awaitable[None] | None:
         """Write what is queued and give the lease back; idempotent, never blocks.
 
         A writer whose lease was taken over changes nothing.
+
+        Args:
+            discard: The session was never wanted: leave nothing of a new one, as far as
+                nothing of it is stored yet.
 
         Returns:
             None when that is done already; else what to await for it, which raises as

@@ -101,10 +101,11 @@ class MemoryWriter:
             raise _outdated(self._record.header.id, self._fence, self._record)
         return True
 
-    def release(self) -> None:
-        """Give the lease back; an empty session leaves no trace."""
+    def release(self, *, discard: bool = False) -> None:
+        """Give the lease back; an empty session leaves no trace, nor one to be discarded."""
         if self._end is None:
-            self._store.let_go(self._record)
+            unwanted = discard and not self._record.length
+            self._store.let_go(self._record, discard=unwanted)
 
     def end(self, length: int) -> None:
         """Note that the session is not written any more."""
@@ -277,11 +278,11 @@ class MemoryStore:
         for record in [record for record in self._records.values() if record.held]:
             self.let_go(record)
 
-    def let_go(self, record: Record) -> None:
-        """End the lease of a record's holder."""
+    def let_go(self, record: Record, *, discard: bool = False) -> None:
+        """End the lease of a record's holder, and forget it where nothing is to be kept."""
         record.detach()
         record.held = False
-        if not record.length or not self._keep_ended:
+        if discard or not record.length or not self._keep_ended:
             self._remove(record.header)
 
     def _add(self, header: SessionHeader, projected: bool) -> Record:

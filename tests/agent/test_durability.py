@@ -63,8 +63,8 @@ class GatedWriter:
         self.stored_seq = len(self._log)
         return True
 
-    def release(self) -> None:
-        self._inner.release()
+    def release(self, *, discard: bool = False) -> None:
+        self._inner.release(discard=discard)
 
 
 class GatedStore(MemoryStore):

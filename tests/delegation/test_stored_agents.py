@@ -181,6 +181,22 @@ async def test_children_are_stored(named: str) -> None:
         assert log.events[-1].type == "turn/end"
 
 
+async def test_a_creation_that_is_taken_back(named: str) -> None:
+    """core 18.6 #120: what a veto takes back leaves nothing in the store, and its id is free."""
+    async with house(named) as runtime:
+
+        def veto(_notice: object) -> None:
+            raise LookupError("not this one")
+
+        registration = runtime.hooks.observe("agent/created", veto)
+        with pytest.raises(LookupError):
+            await runtime.agents.create(id="root", max_tokens=5)
+        assert await runtime.store.list() == ()
+        registration.dispose()
+        root = await runtime.agents.create(id="root")
+        await root.inject("context")
+
+
 async def test_options_come_back(named: str) -> None:
     """DESIGN 5 (W16): ceiling and effort of an agent outlive its process, unless given anew."""
     async with house(named) as runtime:
