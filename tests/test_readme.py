@@ -47,7 +47,7 @@ RUN_HERE = [
     README,
     *(
         fences_of(ROOT / "docs" / f"{name}.md")
-        for name in ("agents", "architecture", "performance")
+        for name in ("agents", "architecture", "performance", "stores")
     ),
 ]
 EXPECTED = {
@@ -64,6 +64,7 @@ RUN_ELSEWHERE = {
     "models.md",
     "providers.md",
     "recordings.md",
+    "sessions.md",
 }
 COMMANDS = [
     (fence, line.removeprefix("$ "))

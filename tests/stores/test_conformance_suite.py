@@ -142,9 +142,9 @@ class NeverCloses(Spoiled):
 
 
 class KeepsWriting(Spoiled):
-    def let_go(self, record: Any) -> None:
+    def let_go(self, record: Any, *, discard: bool = False) -> None:
         writer, record.writer = record.writer, None
-        super().let_go(record)
+        super().let_go(record, discard=discard)
         record.writer = writer
 
 
