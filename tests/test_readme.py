@@ -66,12 +66,13 @@ RUN_ELSEWHERE = {
     "recordings.md",
     "sessions.md",
 }
-COMMANDS = [
-    (fence, line.removeprefix("$ "))
+CONSOLES = [
+    (fence, [line.removeprefix("$ ") for line in fence.text.splitlines()])
     for fence in README
     if fence.language == "console"
-    for line in fence.text.splitlines()
 ]
+COMMANDS = [(lines[:number], line) for _, lines in CONSOLES for number, line in enumerate(lines)]
+"""Every command, with those above it in its block, which it may build on."""
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=str)
@@ -85,31 +86,40 @@ def test_every_program_runs(program: Fence, tmp_path: Path) -> None:
     assert done.stdout == EXPECTED.get(program, "")
 
 
-@pytest.mark.parametrize(("fence", "command"), COMMANDS, ids=str)
-def test_every_command_of_the_readme_is_there(fence: Fence, command: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("above", "command"), COMMANDS, ids=str)
+def test_every_command_of_the_readme_is_there(
+    above: list[str], command: str, tmp_path: Path
+) -> None:
     """`broodline ...` succeeds as written; a target of make exists; nothing else is told."""
     program, *words = shlex.split(command)
     if program == "broodline":
-        folder = tmp_path / "docs"
-        folder.mkdir()
-        (folder / "note.txt").write_text("A line.\n")
-        code = "import sys; from broodline.cli import main; sys.exit(main())"
-        with WireServer() as server:
-            server.rule = lambda _request: say("A note.")
-            done = subprocess.run(
-                [sys.executable, "-c", code, *words],
-                cwd=tmp_path,
-                env={**os.environ, "OPENAI_API_KEY": "any", "OPENAI_BASE_URL": server.openai_url},
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                check=False,
-            )
-        assert done.returncode == 0, done.stderr
+        (tmp_path / "docs").mkdir()
+        (tmp_path / "docs" / "note.txt").write_text("A line.\n")
+        for line in (*above, command):
+            run_broodline(line, tmp_path)
     elif program == "make":
         assert set(words) <= TARGETS
     else:
-        assert command in SET_UP, f"{fence}: nothing tests {command!r}"
+        assert command in SET_UP, f"nothing tests {command!r}"
+
+
+def run_broodline(command: str, folder: Path) -> None:
+    program, *words = shlex.split(command)
+    if program != "broodline":
+        return
+    code = "import sys; from broodline.cli import main; sys.exit(main())"
+    with WireServer() as server:
+        server.rule = lambda _request: say("A note.")
+        done = subprocess.run(
+            [sys.executable, "-c", code, *words],
+            cwd=folder,
+            env={**os.environ, "OPENAI_API_KEY": "any", "OPENAI_BASE_URL": server.openai_url},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
