@@ -80,21 +80,32 @@ def test_every_recording_comes_back(scenario: Path, tmp_path: Path) -> None:
     """core #282, 15.3: a recording goes into SQLite, a folder of lines, and comes out equal."""
     database, lines = place_at("sqlite", tmp_path / "a.db"), place_at("jsonl", tmp_path / "lines")
     assert import_sessions(any_place(str(scenario)), database) == 0
+    originals = [rows_of(path) for path in sorted(scenario.glob("session*.jsonl"))]
+    kept = {rows[0]["id"]: rows for rows in originals if len(rows) > 1}
+    assert set(logs_in(database)) == set(kept)
+    if not kept:
+        return
     assert export_sessions(database, str(lines)) == 0
     assert export_sessions(database, str(tmp_path / "one")) == 0
     assert export_sessions(lines, str(tmp_path / "two")) == 0
-    names = sorted(path.name for path in scenario.glob("session*.jsonl"))
-    ids = {rows_of(scenario / name)[0]["id"]: name for name in names}
-    stored = {}
-    for path in (tmp_path / "lines").rglob("session.jsonl"):
-        rows = rows_of(path)
-        stored[ids[rows[0]["id"]]] = rows
-    for name in names:
-        original = rows_of(scenario / name)
-        assert stored[name] == original
-        for folder in ("one", "two"):
-            written = {json.dumps(rows[0]): rows for rows in map(rows_of, _logs(tmp_path / folder))}
-            assert written[json.dumps(original[0])] == original
+    for folder in ("lines", "one", "two"):
+        written = map(rows_of, _logs(tmp_path / folder))
+        assert {rows[0]["id"]: rows for rows in written} == kept
+
+
+def test_a_recording_without_events(
+    kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """core 5.2, 15.3: no store keeps a session without an event: it is told, and no failure."""
+    path, target = tmp_path / "session.jsonl", place_at(kind, tmp_path / "store")
+    path.write_text('{"type":"session","version":0,"id":"bare","createdAt":1}\n')
+    assert import_sessions(any_place(str(path)), target) == 0
+    out, err = capsys.readouterr()
+    assert out == f"imported 0 sessions of 1, 0 events, into {target}\n"
+    assert "import: bare is passed over: a store keeps no session without an event" in err
+    assert logs_in(target) == {}
+    assert import_sessions(any_place(str(path)), target, as_json=True) == 0
+    assert json.loads(capsys.readouterr().out)["empty"] == ["bare"]
 
 
 def _logs(folder: Path) -> list[Path]:

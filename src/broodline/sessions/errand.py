@@ -148,6 +148,9 @@ def _told(verb: str, target: str, move: Move, as_json: bool) -> int:
     """Tell what came of it, and the exit code for that."""
     for session_id, error in move.failed:
         say(f"{verb}: {shown(session_id)} is left out: {shown(error.message)}")
+    for session_id in move.empty:
+        what = "a store keeps no session without an event"
+        say(f"{verb}: {shown(session_id)} is passed over: {what}")
     if move.broken is not None:
         say(f"{verb}: {shown(move.broken.message)}")
     events = counted(sum(moved.events for moved in move.moved), "event")
@@ -171,6 +174,7 @@ def _document(target: str, move: Move) -> Iterator[str]:
         for session_id, error in move.failed
     ]
     yield f'  "failed": {json.dumps(failed)},'
+    yield f'  "empty": {json.dumps(move.empty)},'
     broken = None if move.broken is None else move.broken.to_dict()
     yield f'  "error": {json.dumps(broken)},'
     yield '  "sessions": ['

@@ -42,6 +42,7 @@ class Move:
         total: How many were to be moved.
         moved: Those that have arrived.
         failed: Ids of those that could not be read, with why.
+        empty: Ids of those without an event, which no store keeps.
         broken: Why the store took no more; None if it did.
         stopped: The signal that ended it before the last one; None if none did.
     """
@@ -51,6 +52,7 @@ class Move:
     failed: list[tuple[str, BroodlineError]] = field(
         default_factory=list[tuple[str, BroodlineError]]
     )
+    empty: list[str] = field(default_factory=list[str])
     broken: BroodlineError | None = None
     stopped: signal.Signals | None = None
 
@@ -64,8 +66,9 @@ async def to_store(
     """Move sessions into a store. On the loop of its host.
 
     The log of each goes in as one write, which a store does whole or not at all. What
-    cannot be read, or never be written, is passed over; a store that fails ends it, and what
-    had arrived before stays there.
+    cannot be read, or never be written, is passed over, and so is what has no event: a session
+    is there from its first one on. A store that fails ends it, and what had arrived before
+    stays there.
 
     Args:
         store: Open.
@@ -86,7 +89,10 @@ async def to_store(
                 break
             try:
                 log = piece.read()
-                move.moved.append(await _put(store, leases.pop(piece.header.id), log))
+                if log.events:
+                    move.moved.append(await _put(store, leases.pop(piece.header.id), log))
+                else:
+                    move.empty.append(piece.header.id)
             except BroodlineError as error:
                 if error.retryable:
                     move.broken = error
@@ -134,26 +140,7 @@ async def _put(store: Store, lease: Lease, log: RecordedLog) -> Moved:
         await store.append(lease, log.events)
     finally:
         store.release(lease)
-    if not log.events:
-        await _check_kept(store, log)
     return Moved(log.header.id, len(log.events), log.projected)
-
-
-async def _check_kept(store: Store, log: RecordedLog) -> None:
-    """Make sure that a store has kept a log without events: not every store does.
-
-    Raises:
-        SessionError: ``EVENT_UNWRITABLE`` if it has not.
-    """
-    try:
-        await store.inspect(log.header.id)
-    except SessionError as error:
-        if error.code != "SESSION_NOT_FOUND":
-            raise
-        raise SessionError(
-            f"{log.name} has no event, and this store keeps no session without one",
-            code="EVENT_UNWRITABLE",
-        ) from None
 
 
 def to_folder(
