@@ -7,7 +7,8 @@ import contextvars
 import queue
 import threading
 from collections.abc import Callable
-from typing import Any, Protocol, TypeVar
+from functools import partial
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 from ..messages.errors import ActorDeadError
 from .context import current_system
@@ -50,16 +51,35 @@ def lane_of(executor: Executor, name: str, threads: int = 1) -> Executor:
     return executor if lane is None else lane(name, threads)
 
 
-def begin(executor: Executor, fn: Callable[..., T], *args: Any) -> asyncio.Future[T]:
+Done: TypeAlias = Callable[[Any, "BaseException | None"], None]
+"""Called with what a function returned, or with what it raised."""
+
+
+def begin(executor: Executor, done: Done, fn: Callable[..., object], *args: Any) -> None:
     """Begin to run ``fn(*args)`` now, without a task where the executor can. Loop only.
 
-    The function sees no context variables of the caller's. Cancelling the future ends the
-    wait for it only.
+    The function sees no context variables of the caller's.
+
+    Args:
+        executor: One that has a method ``start`` is asked to call `done` itself.
+        done: Called on the loop, never before this returns.
+        fn: What is run.
+        args: What it is called with.
+
+    Raises:
+        ActorDeadError: The executor is closed.
     """
-    start: Callable[..., asyncio.Future[T]] | None = getattr(executor, "start", None)
+    start: Callable[..., None] | None = getattr(executor, "start", None)
     if start is not None:
-        return start(fn, *args)
-    return asyncio.ensure_future(executor.run(fn, *args))
+        start(done, fn, *args)
+        return
+    run = asyncio.ensure_future(executor.run(fn, *args))
+    run.add_done_callback(partial(_pass_on, done))
+
+
+def _pass_on(done: Done, run: asyncio.Future[Any]) -> None:
+    error = asyncio.CancelledError() if run.cancelled() else run.exception()
+    done(run.result() if error is None else None, error)
 
 
 class InlineExecutor:
@@ -80,6 +100,16 @@ class InlineExecutor:
         """Nothing to close."""
         return ()
 
+    def start(self, done: Done, fn: Callable[..., object], *args: Any) -> None:
+        """Run ``fn(*args)`` now, blocking the loop; see `begin`."""
+        result: object = None
+        failure: BaseException | None = None
+        try:
+            result = fn(*args)
+        except Exception as error:
+            failure = error
+        asyncio.get_running_loop().call_soon(done, result, failure)
+
     def lane(self, name: str, threads: int = 1) -> Executor:
         """Itself: everything runs in one order."""
         return self
@@ -99,7 +129,7 @@ class ThreadExecutor:
     def __init__(self, max_threads: int = 32, name: str = "broodline") -> None:
         self._max_threads = max_threads
         self._name = name
-        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._jobs: queue.SimpleQueue[_Job | _Errand | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._threads: list[threading.Thread] = []
         self._queued = 0
@@ -141,17 +171,15 @@ class ThreadExecutor:
                 worker.waits = None
         return result
 
-    def start(self, fn: Callable[..., T], *args: Any) -> asyncio.Future[T]:
+    def start(self, done: Done, fn: Callable[..., object], *args: Any) -> None:
         """Begin to run ``fn(*args)`` in a thread; see `begin`. Loop only.
 
         Raises:
             ActorDeadError: The pool is closed.
         """
-        job = _Job(asyncio.get_running_loop(), None, fn, args)
-        self._submit(job)
-        return job.future
+        self._submit(_Errand(asyncio.get_running_loop(), done, fn, args))
 
-    def _submit(self, job: _Job) -> None:
+    def _submit(self, job: _Job | _Errand) -> None:
         with self._lock:
             if self._closed:
                 raise ActorDeadError(f"The executor {self._name!r} is closed; nothing was run.")
@@ -236,7 +264,7 @@ class _Job:
     def __init__(
         self,
         loop: asyncio.AbstractEventLoop,
-        context: contextvars.Context | None,
+        context: contextvars.Context,
         fn: Callable[..., Any],
         args: tuple[Any, ...],
     ) -> None:
@@ -250,10 +278,7 @@ class _Job:
         if self.future.cancelled():
             return
         try:
-            if self._context is None:
-                result = self._fn(*self._args)
-            else:
-                result = self._context.run(self._fn, *self._args)
+            result = self._context.run(self._fn, *self._args)
         except StopIteration as error:
             # A future cannot carry it: it would end the coroutine that awaits.
             wrapped = RuntimeError(f"{self._fn!r} raised StopIteration")
@@ -282,6 +307,43 @@ class _Job:
             self.future.set_result(result)
         else:
             self.future.set_exception(error)
+
+
+class _Errand:
+    """One function in line, and whom to tell of its end."""
+
+    __slots__ = ("_args", "_done", "_fn", "_loop")
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        done: Done,
+        fn: Callable[..., object],
+        args: tuple[Any, ...],
+    ) -> None:
+        self._loop = loop
+        self._done = done
+        self._fn = fn
+        self._args = args
+
+    def run(self) -> None:
+        """Run it in this thread."""
+        try:
+            result = self._fn(*self._args)
+        except BaseException as error:
+            self._tell(None, error)
+        else:
+            self._tell(result, None)
+
+    def refuse(self, error: BaseException) -> None:
+        """Answer without running."""
+        self._tell(None, error)
+
+    def _tell(self, result: object, error: BaseException | None) -> None:
+        try:
+            self._loop.call_soon_threadsafe(self._done, result, error)
+        except RuntimeError:
+            return  # the loop is closed, and whoever waited gone with it
 
 
 def _from_thread(

@@ -92,20 +92,15 @@ class Journal:
         self._due[writer] = None
         if not self._busy:
             self._busy = True
-            # Not now: others that ask in this turn of the loop go with it.
-            asyncio.get_running_loop().call_soon(self._begin)
+            self._begin()
 
     def flush(self, writer: DiskWriter) -> asyncio.Future[None]:
-        """What is done when nothing waits of it; shared by all who ask meanwhile."""
-        barrier = writer.barrier
-        if barrier is None:
-            barrier = writer.barrier = _future()
-            if not writer.waiting and not writer.busy and not writer.releasing:
-                writer.barrier = None  # only a failure of old, with nothing behind it
-                barrier.set_result(None)
-                return barrier
+        """What is done when nothing waits of it; one for each who asks."""
+        waiter = _future()
+        writer.waiters.append(waiter)
+        if len(writer.waiters) == 1 and not writer.busy:
             self.urge(writer)
-        return barrier
+        return waiter
 
     def release(self, writer: DiskWriter, *, discard: bool) -> asyncio.Future[None] | None:
         """Write what waits, and give the lease back with it; None when there is nothing to do."""
@@ -157,12 +152,12 @@ class Journal:
                 self._settle(writer)
             else:
                 writer.busy = True
-                flushed = writer.barrier is not None or writer.farewell is not None
+                flushed = bool(writer.waiters) or writer.farewell is not None
                 work.append((writer, portion, flushed))
         if work:
             self._start(work)
         elif self._due:
-            asyncio.get_running_loop().call_soon(self._begin)
+            self._begin()
         else:
             self._busy = False
             _resolve(self._idle)
@@ -173,29 +168,28 @@ class Journal:
         parts = [work[first : first + size] for first in range(0, len(work), size)]
         left = len(parts)
 
-        def done(part: Sequence[_Work], written: asyncio.Future[_Outcomes]) -> None:
+        def done(
+            part: Sequence[_Work], outcomes: _Outcomes | None, error: BaseException | None
+        ) -> None:
             nonlocal left
             left -= 1
-            self._end(part, written)
+            self._end(part, outcomes, error)
             if not left:
                 self._begin()
 
         for part in parts:
             self.tally.writes += 1
             portions = [portion for _, portion, _ in part]
+            told = partial(done, part)
             try:
-                written = begin(self._lane, self._backend.write, portions, now)
+                begin(self._lane, told, self._backend.write, portions, now)
             except Exception as error:  # the lane is closed
-                written = asyncio.get_running_loop().create_future()
-                written.set_exception(error)
-            written.add_done_callback(partial(done, part))
+                asyncio.get_running_loop().call_soon(told, None, error)
 
-    def _end(self, part: Sequence[_Work], written: asyncio.Future[_Outcomes]) -> None:
-        outcomes: _Outcomes
-        error = asyncio.CancelledError() if written.cancelled() else written.exception()
-        if error is None:
-            outcomes = written.result()
-        else:
+    def _end(
+        self, part: Sequence[_Work], outcomes: _Outcomes | None, error: BaseException | None
+    ) -> None:
+        if error is not None or outcomes is None:
             self.tally.failures += 1
             outcomes = [_said(error, self._backend.place)] * len(part)
         for (writer, portion, flushed), outcome in zip(part, outcomes, strict=True):
@@ -213,7 +207,7 @@ class Journal:
             else:
                 self._settle(writer)
             return
-        if not flushed and (writer.barrier or writer.farewell) and writer.lost is None:
+        if not flushed and (writer.waiters or writer.farewell) and writer.lost is None:
             self.urge(writer)  # the flush that came meanwhile has a try of its own
             return
         writer.failed(outcome)
@@ -232,20 +226,20 @@ class Journal:
             self._fail(writer, writer.lost)
             return
         if writer.waiting or (writer.releasing and not writer.new):
-            if writer.barrier is not None or writer.farewell is not None:
+            if writer.waiters or writer.farewell is not None:
                 self.urge(writer)
             return
         self._queue.pop(writer, None)
         writer.noted = False
-        _resolve(writer.barrier)
-        writer.barrier = None
+        _resolve_all(writer)
         if writer.releasing:
             self._drop(writer)
 
     def _fail(self, writer: DiskWriter, error: Exception) -> None:
-        barrier, farewell = writer.barrier, writer.farewell
-        writer.barrier = writer.farewell = None
-        _reject(barrier, error)
+        waiters, farewell = writer.waiters, writer.farewell
+        writer.waiters, writer.farewell = [], None
+        for waiter in waiters:
+            _reject(waiter, error)
         _reject(farewell, error)
         if writer.lost is not None and writer.releasing:
             self._drop(writer)
@@ -253,11 +247,10 @@ class Journal:
     def _drop(self, writer: DiskWriter) -> None:
         self._queue.pop(writer, None)
         self._due.pop(writer, None)
-        barrier, farewell = writer.barrier, writer.farewell
-        writer.barrier = writer.farewell = None
+        farewell, writer.farewell = writer.farewell, None
         writer.gone = True
         self._forget(writer)
-        _resolve(barrier)
+        _resolve_all(writer)
         _resolve(farewell)
 
 
@@ -277,12 +270,18 @@ def _resolve(future: asyncio.Future[None] | None) -> None:
         future.set_result(None)
 
 
+def _resolve_all(writer: DiskWriter) -> None:
+    waiters, writer.waiters = writer.waiters, []
+    for waiter in waiters:
+        _resolve(waiter)
+
+
 def _reject(future: asyncio.Future[None] | None, error: Exception) -> None:
     if future is not None and not future.done():
         future.set_exception(error)
 
 
-def _said(error: BaseException, place: str) -> Exception:
+def _said(error: BaseException | None, place: str) -> Exception:
     """The error of a write, in our terms."""
     if isinstance(error, BroodlineError):
         return error

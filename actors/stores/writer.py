@@ -38,7 +38,7 @@ class DiskWriter:
         releasing: The lease is to be given back with the next write.
         noted: The journal knows that something waits.
         busy: A write of it is under way.
-        barrier: What flushes wait for, or None.
+        waiters: What flushes wait for, each for its own.
         farewell: What the release waits for, or None.
         lost: Why nothing can be written any more, or None.
         gone: The store knows it no more.
@@ -49,7 +49,6 @@ class DiskWriter:
         "_failure",
         "_journal",
         "attached",
-        "barrier",
         "base",
         "busy",
         "farewell",
@@ -65,6 +64,7 @@ class DiskWriter:
         "projected",
         "releasing",
         "stored",
+        "waiters",
     )
 
     def __init__(self, journal: Journal, session_id: str) -> None:
@@ -77,7 +77,7 @@ class DiskWriter:
         self.attached = self.gone = False
         self.order = asyncio.Lock()
         self.new = self.projected = self.releasing = self.noted = self.busy = False
-        self.barrier: asyncio.Future[None] | None = None
+        self.waiters: list[asyncio.Future[None]] = []
         self.farewell: asyncio.Future[None] | None = None
         self.lost: Exception | None = None
         self._failure: Exception | None = None
@@ -118,7 +118,7 @@ class DiskWriter:
             )
         if self._failure is None and not self.waiting and not self.busy:
             return True
-        await asyncio.shield(self._journal.flush(self))
+        await self._journal.flush(self)
         return True
 
     def release(self, *, discard: bool = False) -> asyncio.Future[None] | None:
