@@ -181,7 +181,8 @@ def test_selected_sessions(kind: str, stored: Stored, log: Log, tmp_path: Path) 
 def test_a_selection_that_is_not_there(stored: Stored, log: Log, tmp_path: Path) -> None:
     """core 5.1: a session that is not stored is refused, and nothing is made for it."""
     source = stored("sqlite", log("a"))
-    for more in ({"ids": ("a", "b")}, {"tree": "b"}):
+    wrong: list[dict[str, Any]] = [{"ids": ("a", "b")}, {"tree": "b"}]
+    for more in wrong:
         with pytest.raises(SessionError, match="no session 'b'"):
             export_sessions(source, str(tmp_path / "x.db"), **more)
     assert not (tmp_path / "x.db").exists()

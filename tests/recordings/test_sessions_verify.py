@@ -229,7 +229,8 @@ def test_a_damaged_database(stored: Stored, log: Log, capsys: pytest.CaptureFixt
     code, rows = documented(capsys, place)
     assert code == 1
     assert rows[str(place)]["code"] == "SESSION_CORRUPT"
-    assert any(row["sound"] for row in rows.values())
+    assert rows["s0"]["sound"]
+    assert rows["s199"]["sound"]
     assert not all(row["sound"] for name, row in rows.items() if name != str(place))
 
 
@@ -369,3 +370,53 @@ def test_an_empty_store(kind: str, stored: Stored, capsys: pytest.CaptureFixture
     place = stored(kind)
     assert verify([place]) == 0
     assert capsys.readouterr().out == f"{place}: no sessions: all sound\n"
+
+
+@pytest.fixture
+def unwritable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No file and no folder may be written, as on a disk that is mounted read-only."""
+    access = os.access
+
+    def refuse(path: Any, mode: int, **more: Any) -> bool:
+        return not mode & os.W_OK and access(path, mode, **more)
+
+    monkeypatch.setattr(os, "access", refuse)
+
+
+@pytest.mark.usefixtures("unwritable")
+def test_a_store_that_nobody_may_write(
+    kind: str, stored: Stored, log: Log, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """core 5.1: what is only looked at need not be writable; what is no store is refused still."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "access", lambda *_, **__: True)
+        place = stored(kind, log("a"))
+    code, rows = documented(capsys, place)
+    assert (code, rows["a"]["sound"]) == (0, True)
+    other = tmp_path / "other.db"
+    with closing(sqlite3.connect(other)) as db:
+        db.execute("CREATE TABLE t (x)")
+    assert verify([StorePlace("sqlite", str(other))]) == 2
+    assert "belongs to something else" in capsys.readouterr().err
+    other.write_text("text\n" * 200)
+    assert verify([StorePlace("sqlite", str(other))]) == 2
+    assert "not a SQLite database" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("version", "word"), [(99, "newer"), (0, "older")])
+@pytest.mark.usefixtures("unwritable")
+def test_another_version_that_nobody_may_write(
+    version: int,
+    word: str,
+    stored: Stored,
+    log: Log,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """core 5.7: a store of another version is told as newer or older, and left as it is."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "access", lambda *_, **__: True)
+        place = stored("sqlite", log("a"))
+    execute(place, f"PRAGMA user_version = {version}")
+    code, rows = documented(capsys, place)
+    assert code == 1
+    assert word in rows[str(place)]["first"]["text"]
