@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ...actors.store import Store
 from .claim import equal, must, refused
+from .gate import GatedExecutor
 from .host import ManualHost
 from .lab import Lab, stored_events
 from .life import said, say
@@ -77,6 +78,24 @@ class ClosureCases(StoreCase):
             await (await lab.resume(store, name)).leave()
         equal(len(await store.list()), 3, "the number of sessions")
         await lab.keep(store, notes(0, 1), "reserved")
+
+    @scenario
+    async def test_close_waits_for_the_write_under_way(self, lab: Lab) -> None:
+        """core #117: a close that meets a write waits for it, and for what came behind it."""
+        gate = GatedExecutor()
+        store = await lab.open(executor=gate)
+        live = await lab.enter(store)
+        say(live, "one")
+        gate.shut()
+        flush = asyncio.ensure_future(live.writer.flush())
+        await asyncio.sleep(0)
+        say(live, "two")
+        closing = asyncio.ensure_future(lab.again(store))
+        await asyncio.sleep(0)
+        gate.open()
+        store = await closing
+        must(await flush, "the flush that the close met does not confirm")
+        equal(said(await stored_events(store)), ["one", "two"], "what is stored")
 
     @scenario
     async def test_a_writer_that_outlives_its_store(self, lab: Lab) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .barrier import BarrierCases
 from .batch import BatchCases
 from .closure import ClosureCases
 from .creation import CreationCases
@@ -20,6 +21,7 @@ class StoreConformance(
     BatchCases,
     ReadingCases,
     LifeCases,
+    BarrierCases,
     TenureCases,
     MendingCases,
     NamingCases,

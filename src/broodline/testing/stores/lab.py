@@ -31,16 +31,16 @@ class Live:
         self.writer: Writer = store.attach(session.header, session.log, lease)
         session.keep_with(self.writer)
 
-    async def leave(self) -> None:
-        """End it as a runtime does: sealed first, then released."""
+    async def leave(self, *, discard: bool = False) -> None:
+        """End it as a runtime does: sealed first, then released, or discarded."""
         self.session.seal("the case has ended it")
         self.session.keep_with(None)
-        await released(self.writer)
+        await released(self.writer, discard=discard)
 
 
-async def released(writer: Writer) -> None:
+async def released(writer: Writer, *, discard: bool = False) -> None:
     """Release a writer and wait until its last events are stored."""
-    rest = writer.release()
+    rest = writer.release(discard=discard)
     if rest is not None:
         await rest
 

@@ -1,17 +1,22 @@
-"""Cases about live sessions: writers, flushes, what is written behind."""
+"""Cases about live sessions: what is stored of them, and who may look at them."""
 
 from __future__ import annotations
 
 import asyncio
 from typing import Any
 
-from ...messages.errors import SessionError
-from ...messages.payload import EndSeed, OpaquePayload, StepStart, TurnEnd, TurnEndReason, TurnStart
+from ...messages.payload import (
+    EndSeed,
+    OpaquePayload,
+    StepStart,
+    TurnEnd,
+    TurnEndReason,
+    TurnStart,
+)
 from .claim import equal, must, refused
-from .gate import GatedExecutor
 from .lab import Lab, Live, released, stored_events
 from .sample import header, notes
-from .scenario import StoreCase, durable_scenario, scenario
+from .scenario import StoreCase, scenario
 
 
 def say(live: Live, text: str) -> None:
@@ -26,20 +31,6 @@ def said(events: Any) -> list[str]:
 
 class LifeCases(StoreCase):
     """`Store.attach` and `Writer`."""
-
-    @scenario
-    async def test_a_flush_confirms(self, lab: Lab) -> None:
-        """core 5.2: a flush resolves when all that was committed before it is stored."""
-        store = await lab.open()
-        live = await lab.enter(store)
-        for count in (1, 2, 50):
-            for _ in range(count):
-                say(live, str(live.session.seq))
-            must(await live.writer.flush(), "the flush does not confirm")
-            equal(live.writer.stored_seq, live.session.seq, "stored_seq after a flush")
-            equal(await stored_events(store), list(live.session.events), "the stored log")
-        must(live.writer.failure is None, f"nothing failed, yet failure is {live.writer.failure}")
-        must(await live.writer.flush(), "a flush with nothing to do does not confirm")
 
     @scenario
     async def test_a_writer_says_what_waits(self, lab: Lab) -> None:
@@ -113,19 +104,6 @@ class LifeCases(StoreCase):
         equal(said(await stored_events(store)), ["one", "two"], "what was said")
 
     @scenario
-    async def test_a_released_writer_confirms_nothing(self, lab: Lab) -> None:
-        """core #108: a flush of a session that has left is refused, or not confirmed."""
-        store = await lab.open()
-        live = await lab.enter(store)
-        say(live, "one")
-        await live.leave()
-        try:
-            confirmed = await live.writer.flush()
-        except SessionError:
-            confirmed = False
-        must(not confirmed, "the flush of a released writer confirms")
-
-    @scenario
     async def test_nothing_is_stored_behind_a_release(self, lab: Lab) -> None:
         """core 5.2: what is appended after a release is not stored, and nobody is hurt."""
         store = await lab.open()
@@ -139,6 +117,30 @@ class LifeCases(StoreCase):
         must(await heir.writer.flush(), "the flush of the heir does not confirm")
         equal(said(await stored_events(store)), ["one", "two"], "what was said")
         equal(said(live.session.events)[1:], ["too late", "much too late"], "its own log")
+
+    @scenario
+    async def test_a_session_that_nobody_wanted(self, lab: Lab) -> None:
+        """store.Writer.release: what is new and not stored is gone with `discard`."""
+        store = await lab.open()
+        live = await lab.enter(store, header("s", parent="p"))
+        say(live, "never mind")
+        early = live.writer.stored_seq if self.durable else 0
+        await live.leave(discard=True)
+        if not early:
+            equal(await store.list(), (), "list() after a session was discarded")
+            equal(await store.list_snapshots(parent="p"), (), "the children of its parent")
+            await lab.keep(store, notes(0, 1))
+
+    @scenario
+    async def test_a_stored_session_is_not_discarded(self, lab: Lab) -> None:
+        """store.Writer.release: with `discard` what is stored stays, and the id becomes free."""
+        store = await lab.open()
+        await lab.keep(store, notes(0, 3))
+        live = await lab.resume(store)
+        await live.writer.flush()
+        await live.leave(discard=True)
+        equal((await stored_events(store))[:3], notes(0, 3), "what was stored before")
+        await (await lab.resume(store)).leave()
 
     @scenario
     async def test_a_live_id_is_taken(self, lab: Lab) -> None:
@@ -228,95 +230,6 @@ class LifeCases(StoreCase):
         await live.writer.flush()
         equal(await stored_events(store), list(live.session.events), "the stored log")
         equal(live.session.seq, 1, "the length of the live log")
-
-    @scenario
-    async def test_three_flushes(self, lab: Lab) -> None:
-        """core #104: flushes at the same time all resolve once everything is stored."""
-        store = await lab.open()
-        live = await lab.enter(store)
-        for seq in range(10):
-            say(live, str(seq))
-        confirmed = await asyncio.gather(*(live.writer.flush() for _ in range(3)))
-        equal(confirmed, [True, True, True], "what the flushes answer")
-        equal(live.writer.stored_seq, 10, "stored_seq")
-
-    @scenario
-    async def test_a_flush_joins_the_write_under_way(self, lab: Lab) -> None:
-        """core #104: events and flushes that come while a write runs are in the barrier too."""
-        gate = GatedExecutor()
-        store = await lab.open(executor=gate)
-        live = await lab.enter(store)
-        say(live, "one")
-        gate.shut()
-        flushes = [asyncio.ensure_future(live.writer.flush())]
-        await asyncio.sleep(0)
-        say(live, "two")
-        flushes += [asyncio.ensure_future(live.writer.flush()) for _ in range(2)]
-        await asyncio.sleep(0)
-        gate.open()
-        equal(await asyncio.gather(*flushes), [True, True, True], "what the flushes answer")
-        equal(said(await stored_events(store)), ["one", "two"], "what is stored, in order")
-
-    @scenario
-    async def test_cancelling_a_flush(self, lab: Lab) -> None:
-        """store.Writer: cancelling the caller of a flush ends its wait only."""
-        gate = GatedExecutor()
-        store = await lab.open(executor=gate)
-        live = await lab.enter(store)
-        say(live, "one")
-        gate.shut()
-        first, second = (asyncio.ensure_future(live.writer.flush()) for _ in range(2))
-        await asyncio.sleep(0)
-        first.cancel()
-        await asyncio.wait({first})
-        gate.open()
-        must(await second, "the other flush does not confirm")
-        equal(said(await stored_events(store)), ["one"], "what is stored")
-
-    @durable_scenario
-    async def test_it_is_written_behind(self, lab: Lab) -> None:
-        """core #102: what nobody flushes is stored when its window is over."""
-        store = await lab.open()
-        live = await lab.enter(store)
-        say(live, "one")
-        say(live, "two")
-        await lab.until(lambda: lab.clock.sleepers > 0)
-        lab.clock.advance(self.window)
-        await lab.until(lambda: live.writer.stored_seq == 2)
-        equal(said(await stored_events(store)), ["one", "two"], "what is stored")
-
-    @scenario
-    async def test_many_writers(self, lab: Lab) -> None:
-        """core 5.2: a hundred sessions that take turns each keep their own order."""
-        store = await lab.open()
-        lives = [await lab.enter(store, f"s{number}") for number in range(100)]
-        flushes: list[asyncio.Future[bool]] = []
-        for round_ in range(5):
-            for live in lives:
-                say(live, f"{live.session.id} {round_}")
-            flushes += [asyncio.ensure_future(live.writer.flush()) for live in lives[round_::7]]
-            await asyncio.sleep(0)
-        must(all(await asyncio.gather(*flushes)), "a flush does not confirm")
-        must(await store.flush(), "the flush of the store does not confirm")
-        for live in lives:
-            wanted = [f"{live.session.id} {round_}" for round_ in range(5)]
-            found = await stored_events(store, live.session.id)
-            equal(said(found), wanted, f"what is stored of {live.session.id}")
-
-    @scenario
-    async def test_flush_of_the_store(self, lab: Lab) -> None:
-        """store.flush: it waits for every session, live ones and those that have left."""
-        store = await lab.open()
-        lives = [await lab.enter(store, name) for name in ("a", "b", "c")]
-        for live in lives:
-            say(live, live.session.id)
-        leaving = lives[0].writer.release()
-        waits = [] if leaving is None else [asyncio.ensure_future(leaving)]
-        must(await store.flush(), "the flush does not confirm")
-        for live in lives:
-            name = live.session.id
-            equal(said(await stored_events(store, name)), [name], f"what is stored of {name}")
-        await asyncio.gather(*waits)
 
     @scenario
     async def test_statistics(self, lab: Lab) -> None:

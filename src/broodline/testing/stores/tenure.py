@@ -8,6 +8,7 @@ from ...actors.store import Lease
 from ...messages.errors import SessionLeasedError
 from ...messages.payload import EndSeed
 from .claim import equal, must, refused
+from .gate import GatedExecutor
 from .lab import Lab, Live, stored_events
 from .life import said, say
 from .sample import header, interrupted_log, note, notes
@@ -173,6 +174,43 @@ class TenureCases(StoreCase):
         stored = await stored_events(store)
         equal(stored, list(winners[0].session.events), "the log")
         equal([type(event.data) for event in stored].count(EndSeed), 1, "the number of marks")
+
+    @scenario
+    async def test_a_cancelled_lease(self, lab: Lab) -> None:
+        """store.lease: who stops waiting for a lease leaves the session free for others."""
+        gate = GatedExecutor()
+        store = await lab.open(executor=gate)
+        await lab.keep(store, notes(0, 2))
+        gate.shut()
+        taking = asyncio.ensure_future(store.lease("s"))
+        await asyncio.sleep(0)
+        taking.cancel()
+        await asyncio.wait({taking})
+        gate.open()
+        if not taking.cancelled():
+            store.release(taking.result())
+        lease = None
+        while lease is None:  # it may take a moment to be given back
+            try:
+                lease = await store.lease("s")
+            except SessionLeasedError:
+                await asyncio.sleep(0.001)
+        equal(await stored_events(store), notes(0, 2), "the log")
+
+    @scenario
+    async def test_a_cancelled_create(self, lab: Lab) -> None:
+        """store.create: who stops waiting for a reservation leaves the id free for others."""
+        gate = GatedExecutor()
+        store = await lab.open(executor=gate)
+        gate.shut()
+        making = asyncio.ensure_future(store.create(header()))
+        await asyncio.sleep(0)
+        making.cancel()
+        await asyncio.wait({making})
+        gate.open()
+        if not making.cancelled():
+            store.release(making.result())
+        await lab.keep(store, notes(0, 1))
 
     @scenario
     async def test_leasing_what_is_not_there(self, lab: Lab) -> None:
