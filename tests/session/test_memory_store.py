@@ -416,3 +416,27 @@ async def test_nothing_waits_for_it() -> None:
     writer = store.attach(HEADER, [])
     assert (writer.durability, writer.sink, writer.failure) == ("settled", None, None)
     assert await writer.flush()
+
+
+async def test_a_recording_is_not_adopted(kit: SimpleNamespace) -> None:
+    """store.attach: a recording takes no live session, with the very log that it has or without."""
+    store = MemoryStore()
+    lease = await store.create(HEADER, projected=True)
+    await store.append(lease, notes(0, 3))
+    store.release(lease)
+    with pytest.raises(SessionError) as caught:
+        attached(store, kit.session(notes(0, 3)))
+    assert code(caught) == "PROJECTED"
+
+
+async def test_what_is_not_wanted_is_forgotten(kit: SimpleNamespace) -> None:
+    """store.Writer.release: a new session is discarded whole, a resumed one is kept."""
+    store = MemoryStore()
+    session = kit.session()
+    writer = attached(store, session)
+    session.append(NOTE)
+    writer.release(discard=True)
+    assert await store.list() == ()
+    await stored(store)
+    attached(store, kit.session(notes(0, 3))).release(discard=True)
+    assert len(await store.list()) == 1
