@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from dataclasses import replace
+from typing import Any, NoReturn, cast
 
+from . import deep_json
 from .codec import decode_event, encode_event
 from .errors import BroodlineError, ConfigurationError, SessionCorruptError
 from .event import Event
 from .header import SessionHeader
 from .header_codec import decode_header, encode_header
-from .plain import quoted
+from .plain import name_text, quoted
 
 _write = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 
@@ -38,8 +40,11 @@ def encode_projected(event: Event) -> str:
 
 def _line(event: Event, row: dict[str, Any]) -> str:
     try:
-        return _write(row)
-    except (ValueError, TypeError, RecursionError) as error:
+        try:
+            return _write(row)
+        except RecursionError:
+            return deep_json.write(row)
+    except (ValueError, TypeError) as error:
         raise ConfigurationError(
             f"event {event.seq} of the type {event.type} cannot be written: {error}"
         ) from None
@@ -64,9 +69,9 @@ def decode_lines(
     events: list[Event] = []
     for index, line in enumerate(lines):
         try:
-            row = _parsed(line)
+            row: object = _parsed(line)
             if projected and isinstance(row, dict):
-                row = {**row, "seq": first_seq + index, "time": 0}
+                row = {**cast("dict[str, Any]", row), "seq": first_seq + index, "time": 0}
             event = decode_event(row)
             if event.seq != first_seq + index:
                 raise SessionCorruptError(
@@ -94,15 +99,17 @@ def decode_header_line(text: str | bytes, *, projected: bool = False) -> Session
         SessionFormatUnsupportedError: If it is of another version.
         SessionCorruptError: If it is damaged, or lacks ``delegationDepth`` unless projected.
     """
-    row = _parsed(text)
-    if not isinstance(row, dict) or row.get("type") != "session":
+    row: object = _parsed(text)
+    fields: dict[str, Any] = {}
+    if isinstance(row, dict):
+        fields = dict(cast("dict[str, Any]", row))
+    if fields.pop("type", None) != "session":
         raise SessionCorruptError(f"the first line is no header: {quoted(row)}")
-    fields = {key: value for key, value in row.items() if key != "type"}
     try:
         cwd = fields.pop("cwd", None) if projected else None
         header = decode_header(fields)
         if cwd is not None:
-            header = SessionHeader(**{**_fields(header), "cwd": cwd})
+            header = replace(header, cwd=name_text(cwd, "cwd of the header"))
     except ConfigurationError as error:
         raise SessionCorruptError(f"the header is damaged: {error.message}") from None
     if not projected and "delegationDepth" not in fields:
@@ -110,15 +117,13 @@ def decode_header_line(text: str | bytes, *, projected: bool = False) -> Session
     return header
 
 
-def _fields(header: SessionHeader) -> dict[str, Any]:
-    return {name: getattr(header, name) for name in header.__slots__}
-
-
 def _parsed(text: str | bytes) -> Any:
     try:
-        return _DECODER.decode(text.decode() if isinstance(text, bytes) else text)
-    except RecursionError:
-        raise SessionCorruptError("a line nests too deep to be read") from None
+        whole = text.decode() if isinstance(text, bytes) else text
+        try:
+            return _DECODER.decode(whole)
+        except RecursionError:
+            return deep_json.read(whole)
     except ValueError as error:
         raise SessionCorruptError(f"a line is no JSON: {error}") from None
 
