@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, Literal, TypeAlias, cast
 
-from ..messages.codec import decode_event
+from ..messages.codec import decode_event, decode_projected
 from ..messages.errors import BroodlineError, ConfigurationError
 from ..messages.event import Event
 from ..messages.header import SessionHeader
@@ -146,30 +146,10 @@ class _Reading:
             raise ConfigurationError(_ADVICE[projected] + mixed)
         for member in expand_row(row):
             seq = len(self.events)
-            event = decode_event(_numbered(member, seq) if projected else member)
+            event = decode_projected(member, seq) if projected else decode_event(member)
             if event.seq != seq:
                 raise ConfigurationError(
                     f"the event has seq {event.seq}, but {seq} comes next; lines are missing, "
                     "double or out of order"
                 )
             self.events.append(event)
-
-
-def _numbered(row: Row, seq: int) -> Row:
-    """A projected row as a whole event: its position as its number, no time."""
-    event = {**row, "seq": seq, "time": 0}
-    if row.get("type") == "request/header":
-        event["data"] = _without_tools(row.get("data"))
-    return event
-
-
-def _without_tools(data: Any) -> Any:
-    """The data of a request header without ``{{tools}}``, which nobody recorded."""
-    if not isinstance(data, dict):
-        return data
-    fields = cast(Row, data)
-    envelope = fields.get("header")
-    if not isinstance(envelope, dict) or cast(Row, envelope).get("tools") != "{{tools}}":
-        return fields
-    kept = {key: value for key, value in cast(Row, envelope).items() if key != "tools"}
-    return {**fields, "header": kept}

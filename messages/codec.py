@@ -7,6 +7,7 @@ for reading only. Source: spec core 1.1, 1.2, 1.4, 2.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import Any, cast
 
@@ -16,7 +17,7 @@ from .errors import ConfigurationError, SessionCorruptError, SessionFormatUnsupp
 from .event import Event, Replace, SurfaceOp
 from .lossless import SAFE_INTEGER
 from .lossless import type_name as kind_name
-from .payload import OpaquePayload, Payload
+from .payload import HeaderLogged, OpaquePayload, Payload, UnrecordedTools
 from .payload_codec import DECODERS, ENCODERS
 from .plain import quoted
 from .shape import SHAPES
@@ -83,6 +84,40 @@ def decode_event(data: Any) -> Event:
         raise SessionCorruptError(
             f"event {quoted(seq)} is malformed: {error.message}", details={"seq": quoted(seq)}
         ) from None
+
+
+def decode_projected(row: Any, seq: int) -> Event:
+    """Read one event of a recording in the projected form, which has no number and no time.
+
+    Args:
+        row: The envelope without ``seq`` and ``time``. Where ``{{tools}}`` stands in a
+            request header, nobody recorded the tools.
+        seq: Its place in the log.
+
+    Raises:
+        SessionFormatUnsupportedError, SessionCorruptError: As `decode_event`.
+    """
+    if not isinstance(row, dict):
+        return decode_event(row)
+    fields = {**cast("dict[str, Any]", row), "seq": seq, "time": 0}
+    header = _envelope_of(fields)
+    if header is None or header.get("tools") != UnrecordedTools.PLACEHOLDER:
+        return decode_event(fields)
+    kept = {key: value for key, value in header.items() if key != "tools"}
+    event = decode_event({**fields, "data": {**fields["data"], "header": kept}})
+    logged = event.data
+    if isinstance(logged, HeaderLogged):
+        envelope = replace(logged.header, tools=UnrecordedTools())
+        return replace(event, data=replace(logged, header=envelope))
+    return event
+
+
+def _envelope_of(fields: dict[str, Any]) -> dict[str, Any] | None:
+    data: object = fields.get("data")
+    if fields.get("type") != "request/header" or not isinstance(data, dict):
+        return None
+    header: object = cast("dict[str, Any]", data).get("header")
+    return cast("dict[str, Any]", header) if isinstance(header, dict) else None
 
 
 def _event(value: Any) -> Event:

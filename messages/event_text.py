@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any, NoReturn, cast
 
 from . import deep_json
-from .codec import decode_event, encode_event
+from .codec import decode_event, decode_projected, encode_event
 from .errors import BroodlineError, ConfigurationError, SessionCorruptError
 from .event import Event
 from .header import SessionHeader
@@ -69,10 +69,9 @@ def decode_lines(
     events: list[Event] = []
     for index, line in enumerate(lines):
         try:
-            row: object = _parsed(line)
-            if projected and isinstance(row, dict):
-                row = {**cast("dict[str, Any]", row), "seq": first_seq + index, "time": 0}
-            event = decode_event(row)
+            row = _parsed(line)
+            seq = first_seq + index
+            event = decode_projected(row, seq) if projected else decode_event(row)
             if event.seq != first_seq + index:
                 raise SessionCorruptError(
                     f"an event has seq {event.seq} where {first_seq + index} belongs"

@@ -152,6 +152,13 @@ class RequestHeader:
     adapter_defaults: dict[str, Any] | None = None
 
 
+class UnrecordedTools(tuple[ToolSchema, ...]):
+    """No tools, where a recording has a placeholder for them: written back as that."""
+
+    __slots__ = ()
+    PLACEHOLDER: ClassVar[str] = "{{tools}}"
+
+
 @dataclass(frozen=True, slots=True)
 class HeaderLogged:
     TYPE: ClassVar[str] = "request/header"

@@ -150,7 +150,11 @@ def _encode_tool(tool: p.ToolSchema) -> Json:
 
 def _encode_header(data: p.HeaderLogged) -> Json:
     header = data.header
-    tools = None if header.tools is None else [_encode_tool(tool) for tool in header.tools]
+    tools: Any = None
+    if isinstance(header.tools, p.UnrecordedTools):
+        tools = header.tools.PLACEHOLDER
+    elif header.tools is not None:
+        tools = [_encode_tool(tool) for tool in header.tools]
     envelope = present(
         config=encode_config(header.config),
         adapterDefaults=header.adapter_defaults,

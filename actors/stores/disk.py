@@ -57,7 +57,7 @@ class DiskStore:
             hangs; one that is known to be dead is replaced at once.
 
     Raises:
-        ConfigurationError: If an argument is wrong.
+        ConfigurationError: For a wrong argument.
     """
 
     def __init__(
@@ -199,20 +199,20 @@ class DiskStore:
         """See `Store.lease`."""
         writer = await self._reserve(session_id, here)
         try:
-            header = (
-                after.header if after is not None else (await self._image(session_id)).log.header
-            )
+            known = after or (await self._image(session_id)).log
             taking = asyncio.ensure_future(self._taken(session_id, after, tuple(events), takeover))
-            try:
-                lease = await asyncio.shield(taking)
-            except asyncio.CancelledError:
-                taking.add_done_callback(partial(self._give_back, writer, header))
-                raise
-        except BaseException as error:
-            if not isinstance(error, asyncio.CancelledError):
-                self._forget(writer)
+        except BaseException:
+            self._forget(writer)
             raise
-        self._hold(writer, lease, header)
+        try:
+            lease = await asyncio.shield(taking)
+        except asyncio.CancelledError:
+            taking.add_done_callback(partial(self._give_back, writer, known.header))
+            raise
+        except BaseException:
+            self._forget(writer)
+            raise
+        self._hold(writer, lease, known.header)
         return lease
 
     async def _taken(

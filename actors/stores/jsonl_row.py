@@ -1,86 +1,41 @@
-"""The lines of a log to and from events."""
+"""The lines of a log to events: packed rows, too, which other writers make."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
 
-from ...messages.codec import decode_event, encode_event
-from ...messages.errors import (
-    BroodlineError,
-    ConfigurationError,
-    SessionCorruptError,
-    SessionFormatUnsupportedError,
-)
+from ...messages import deep_json
+from ...messages.errors import BroodlineError, SessionCorruptError
 from ...messages.event import Event
-from ...messages.header import SessionHeader
-from ...messages.header_codec import decode_header, encode_header
+from ...messages.event_text import decode_lines as decode_plain
 from ...messages.packed import expand_row
-
-
-def encode_line(event: Event) -> str:
-    """One event as one line, without its line end."""
-    return _line(encode_event(event))
-
-
-def encode_header_line(header: SessionHeader, *, projected: bool = False) -> str:
-    """A header as one line, without its line end."""
-    fields = {"type": "session", **encode_header(header)}
-    if not projected:
-        fields.setdefault("delegationDepth", 0)
-    return _line(fields)
-
-
-def decode_header_line(text: str, *, projected: bool = False) -> SessionHeader:
-    """A header from its line."""
-    fields = json.loads(text)
-    del fields["type"]
-    cwd = fields.pop("cwd", None) if projected else None
-    if not projected and "delegationDepth" not in fields:
-        raise ConfigurationError("the header has no delegationDepth; a stored log needs it")
-    header = decode_header(fields)
-    return header if cwd is None else replace(header, cwd=cwd)
 
 
 def decode_lines(
     lines: Sequence[bytes], first_seq: int = 0, *, projected: bool = False
 ) -> list[Event]:
     """The events of lines; an error has the ``index`` of the line in its details."""
+    if not any(b'-chunks"' in line for line in lines):
+        return decode_plain(lines, first_seq, projected=projected)
     events: list[Event] = []
     for index, line in enumerate(lines):
         try:
-            row: Any = json.loads(line.decode())
-            for member in expand_row(row):
-                seq = first_seq + len(events)
-                event = decode_event(_numbered(member, seq) if projected else member)
-                if event.seq != seq:
-                    raise ConfigurationError(f"seq {event.seq} stands where {seq} comes next")
-                events.append(event)
-        except SessionFormatUnsupportedError as error:
-            details = {**error.details, "index": index}
-            raise SessionFormatUnsupportedError(error.message, details=details) from None
-        except (
-            ValueError,
-            TypeError,
-            KeyError,
-            AttributeError,
-            RecursionError,
-            BroodlineError,
-        ) as error:
-            raise SessionCorruptError(str(error), details={"index": index}) from None
+            members = _expanded(line) if b'-chunks"' in line else (line,)
+            seq = first_seq + len(events)
+            events += decode_plain(members, seq, projected=projected)
+        except BroodlineError as error:
+            error.details["index"] = index
+            raise
     return events
 
 
-def _numbered(row: dict[str, Any], seq: int) -> dict[str, Any]:
-    """A projected row with a number, without the tools that nobody recorded."""
-    data: Any = row.get("data")
-    if row.get("type") == "request/header" and "{{tools}}" in data["header"].values():
-        kept = {key: value for key, value in data["header"].items() if key != "tools"}
-        row = {**row, "data": {**data, "header": kept}}
-    return {**row, "seq": seq, "time": 0}
-
-
-def _line(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+def _expanded(line: bytes) -> Sequence[str | bytes]:
+    """A packed row as the lines of its members; any other line as it is."""
+    try:
+        row = deep_json.read(line.decode())
+    except ValueError as error:
+        raise SessionCorruptError(f"a line is no JSON: {error}") from None
+    members = expand_row(row)
+    if len(members) == 1 and members[0] is row:
+        return (line,)
+    return [deep_json.write(member) for member in members]

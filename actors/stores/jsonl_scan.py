@@ -10,12 +10,12 @@ What is left out is always told. Source: spec core 5.5.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
+from ...messages import deep_json
 from ...messages.errors import (
     BroodlineError,
     ConfigurationError,
@@ -23,10 +23,11 @@ from ...messages.errors import (
     SessionFormatUnsupportedError,
 )
 from ...messages.event import Event
+from ...messages.event_text import decode_header_line
 from ...messages.header import FORMAT_VERSION, SessionHeader
 from ...messages.header_codec import check_cwd
 from .jsonl_fault import corrupt
-from .jsonl_row import decode_header_line, decode_lines
+from .jsonl_row import decode_lines
 
 _BOM = b"\xef\xbb\xbf"
 _STRICT = re.compile(rb'\{"type":"[^"\\]*","seq0?":')
@@ -168,7 +169,7 @@ def _unsupported(
 def _object(line: bytes) -> dict[str, Any] | None:
     """The JSON object on a line; None if there is none."""
     try:
-        value = json.loads(line.decode())
-    except (ValueError, RecursionError):
+        value = deep_json.read(line.decode())
+    except ValueError:
         return None
     return cast("dict[str, Any]", value) if isinstance(value, dict) else None

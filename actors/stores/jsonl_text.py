@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from ...messages.errors import BroodlineError
 from ...messages.event import Event
+from ...messages.event_text import encode_header_line, encode_line, encode_projected
 from ...messages.header import SessionHeader
 from .jsonl_fault import unwritable
-from .jsonl_row import encode_header_line, encode_line
 
 
 def log_text(header: SessionHeader, events: Sequence[Event], *, projected: bool) -> bytes:
@@ -33,9 +33,7 @@ def events_text(session_id: str, events: Sequence[Event], *, projected: bool) ->
     lines: list[bytes] = []
     for event in events:
         try:
-            line = encode_line(event)
-            if projected:
-                line = line.replace(f',"seq":{event.seq},"time":{event.time}', "", 1)
+            line = encode_projected(event) if projected else encode_line(event)
             lines.append(f"{line}\n".encode())
         except (BroodlineError, ValueError, TypeError, RecursionError) as error:
             text = f"event {event.seq} of type {event.type}: {error}"
