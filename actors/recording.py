@@ -41,7 +41,7 @@ class RecordedLog:
         header: Identity and lineage. A projected one may hold placeholders: ``id`` is
             then ``{{sessionId}}``, ``cwd`` is ``{{cwd}}`` and no path.
         events: The log, ``seq == index``. In a projected log every time is 0, and the
-            tools of a request header are None where ``{{tools}}`` stood.
+            tools of a request header are `UnrecordedTools` where ``{{tools}}`` stood.
         projected: Whether it was read from the projected form.
     """
 

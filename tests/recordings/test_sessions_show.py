@@ -14,14 +14,20 @@ from broodline.actors.recording import RecordedLog, read_log
 from broodline.messages.chunk import ModelFailure
 from broodline.messages.content import Text
 from broodline.messages.errors import SessionError
+from broodline.messages.event import Event
 from broodline.messages.header import SessionHeader
 from broodline.messages.message import UserMessage
 from broodline.messages.payload import (
+    CallConfig,
+    HeaderLogged,
     InboxSpliced,
     OpaquePayload,
+    RequestHeader,
+    ToolSchema,
     TurnEnd,
     TurnEndReason,
     TurnStart,
+    UnrecordedTools,
 )
 from broodline.sessions.gist import LONGEST, gist
 from broodline.sessions.place import StorePlace
@@ -206,6 +212,21 @@ def test_a_long_event_is_one_short_line(kit: SimpleNamespace) -> None:
     said = gist(build.events[-1])
     assert len(said) == LONGEST
     assert said.endswith("…")
+
+
+@pytest.mark.parametrize(
+    ("tools", "said"),
+    [
+        (None, "no tools"),
+        ((ToolSchema("a", "", {}), ToolSchema("b", "", {})), "tools a, b"),
+        (UnrecordedTools(), "its tools not recorded"),
+    ],
+)
+def test_the_tools_of_a_request(tools: tuple[ToolSchema, ...] | None, said: str) -> None:
+    """core 15.3: tools that a recording has a placeholder for are told from none at all."""
+    header = RequestHeader(CallConfig("p", "m"), tools=tools)
+    event = Event(0, 0, HeaderLogged(header, "initial"))
+    assert gist(event) == f"initial: p:m, {said}"
 
 
 def test_every_kind_of_event_has_a_gist(recorded_file: Path) -> None:

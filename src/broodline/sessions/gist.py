@@ -28,8 +28,10 @@ from ..messages.payload import (
     StepStart,
     ToolAnswered,
     ToolCalled,
+    ToolSchema,
     TurnEnd,
     TurnStart,
+    UnrecordedTools,
     UserMessageLogged,
 )
 
@@ -113,14 +115,15 @@ def _result(data: ToolAnswered) -> str:
 
 def _header(data: HeaderLogged) -> str:
     header, config = data.header, data.header.config
-    tools = ", no tools" if header.tools is None else _tools(header.tools)
+    tools = _tools(header.tools)
     system = "" if header.system is None else ", a system text"
     return f"{data.reason}: {config.provider}:{config.model}{tools}{system}"
 
 
-def _tools(tools: Iterable[Any]) -> str:
-    names = [str(getattr(tool, "name", tool)) for tool in tools]
-    return f", tools {', '.join(names)}"
+def _tools(tools: tuple[ToolSchema, ...] | None) -> str:
+    if isinstance(tools, UnrecordedTools):
+        return ", its tools not recorded"
+    return f", tools {', '.join(tool.name for tool in tools)}" if tools else ", no tools"
 
 
 def _spliced(data: InboxSpliced) -> str:
