@@ -32,6 +32,7 @@ from ..scope import Scope
 from .answer import answered, contained, messages_of, sound_content
 from .arguments import read_arguments
 from .body import call_body, fused
+from .call_site import CallSite
 from .decision import (
     UNSET,
     Accept,
@@ -47,7 +48,6 @@ from .decision import (
 )
 from .failure import aborted, failed, message_of, outcome_of, own_frames
 from .registry import ToolRegistry
-from .site import CallSite
 from .tool import Tool, ToolContext
 
 _LOGGER = logging.getLogger("broodline.tools")

@@ -21,11 +21,11 @@ from ...messages.message import UserMessage
 from ...messages.plain import quoted
 from ..cancellation import CancellationToken
 from ..scope import Scope
+from .call_site import CallSite
 from .decision import ToolOutcome
 from .failure import aborted, failed
 from .pipeline import ToolRun
 from .registry import ToolRegistry
-from .site import CallSite
 from .tool import ToolContext
 
 _LOGGER = logging.getLogger("broodline.tools")
