@@ -11,6 +11,7 @@ import pytest
 
 from broodline.actors.recording import RecordedLog, read_log, read_recording
 from broodline.actors.session import Session
+from broodline.messages.codec import encode_event
 from broodline.messages.content import Text
 from broodline.messages.errors import (
     ConfigurationError,
@@ -26,6 +27,7 @@ from broodline.messages.payload import (
     HeaderLogged,
     OpaquePayload,
     TurnStart,
+    UnrecordedTools,
     UserMessageLogged,
 )
 
@@ -121,7 +123,7 @@ def test_a_live_session_is_a_log() -> None:
 
 
 def test_placeholders() -> None:
-    """core 15.3: cwd, id and system stay as they stand; tools that nobody recorded are None."""
+    """core 15.3: cwd, id and system stay as they stand; tools that nobody recorded are none."""
     header = {**HEADER, "id": "{{sessionId}}", "cwd": "{{cwd}}"}
     envelope = {"config": {"provider": "p", "model": "m"}, "system": "{{system}}"}
     row = {"type": "request/header", "data": {"header": envelope, "reason": "initial"}}
@@ -131,8 +133,24 @@ def test_placeholders() -> None:
     assert (log.header.id, log.header.cwd, log.header.created_at) == ("{{sessionId}}", "{{cwd}}", 0)
     data = log.events[0].data
     assert isinstance(data, HeaderLogged)
-    assert (data.header.system, data.header.tools) == ("{{system}}", None)
-    assert read(header, row).events == log.events
+    assert (data.header.system, data.header.tools) == ("{{system}}", ())
+    assert isinstance(data.header.tools, UnrecordedTools)
+    assert encode_event(log.events[0])["data"] == placed["data"]
+    without = read(header, row).events[0].data
+    assert isinstance(without, HeaderLogged)
+    assert without.header.tools is None
+
+
+@pytest.mark.parametrize("tools", ["{{tool}}", ["{{tools}}"], "", 5])
+def test_other_words_are_no_tools(tools: object) -> None:
+    """core 15.3: only the placeholder stands for tools; in a strict log not even that."""
+    envelope = {"config": {"provider": "p", "model": "m"}, "tools": tools}
+    row = {"type": "request/header", "data": {"header": envelope, "reason": "initial"}}
+    with pytest.raises(SessionCorruptError, match="tools"):
+        read(HEADER, row)
+    envelope["tools"] = "{{tools}}"
+    with pytest.raises(SessionCorruptError, match="tools"):
+        read(STRICT, *numbered(row), form="strict")
 
 
 @pytest.mark.parametrize("cwd", ["{{cwd}}", "work/here", "C:"])
