@@ -9,6 +9,7 @@ import json.decoder
 import json.encoder
 import re
 from collections.abc import Callable, Iterator
+from math import isfinite
 from typing import Any, cast
 
 _text = json.encoder.encode_basestring
@@ -19,7 +20,12 @@ _WORDS = {"true": True, "false": False, "null": None}
 
 
 def write(value: Any) -> str:
-    """Write a lossless JSON value, compact, with characters as they are."""
+    """Write a lossless JSON value, compact, with characters as they are.
+
+    Raises:
+        ValueError: If it has a number that JSON does not have.
+        TypeError: If it has a value that JSON does not have.
+    """
     parts: list[str] = []
     stack: list[Iterator[Any]] = [iter((("", value, ""),))]
     ends = [""]
@@ -60,6 +66,8 @@ def _plain(item: Any) -> str:
     if isinstance(item, int):
         return int.__repr__(item)
     if isinstance(item, float):
+        if not isfinite(item):
+            raise ValueError(f"{item} is no JSON number")
         return float.__repr__(item)
     raise TypeError(f"{type(item).__name__} is no JSON value")
 

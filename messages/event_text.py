@@ -6,20 +6,20 @@ once. Source: spec core 15.1.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, NoReturn, cast
+from typing import Any, cast
 
-from . import deep_json
 from .codec import decode_event, decode_projected, encode_event
 from .errors import BroodlineError, ConfigurationError, SessionCorruptError
 from .event import Event
 from .header import SessionHeader
 from .header_codec import decode_header, encode_header
+from .json_text import read_json, write_json
+from .line_reader import LineReader
+from .line_writer import write_line
+from .lossless import is_text
 from .plain import name_text, quoted
-
-_write = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 
 
 def encode_line(event: Event) -> str:
@@ -28,26 +28,44 @@ def encode_line(event: Event) -> str:
     Raises:
         ConfigurationError: If it cannot be written, naming its number.
     """
-    return _line(event, encode_event(event))
+    try:
+        line = write_line(event)
+        if line is not None and (line.isascii() or is_text(line)):
+            return line
+    except (ValueError, TypeError, AttributeError, KeyError, RecursionError):
+        pass  # told by the encoders of the codec, or written by them
+    return _line(event, encode_event)
 
 
 def encode_projected(event: Event) -> str:
-    """Write an event of a recording: without number and time."""
+    """Write an event of a recording: without number and time.
+
+    Raises:
+        ConfigurationError: As `encode_line`.
+    """
+    return _line(event, _projected)
+
+
+def _projected(event: Event) -> dict[str, Any]:
     row = encode_event(event)
     del row["seq"], row["time"]
-    return _line(event, row)
+    return row
 
 
-def _line(event: Event, row: dict[str, Any]) -> str:
+def _line(event: Event, encode: Callable[[Event], dict[str, Any]]) -> str:
     try:
-        try:
-            return _write(row)
-        except RecursionError:
-            return deep_json.write(row)
-    except (ValueError, TypeError) as error:
-        raise ConfigurationError(
-            f"event {event.seq} of the type {event.type} cannot be written: {error}"
-        ) from None
+        line = write_json(encode(event))
+    except RecursionError:
+        fault = "its tool results nest too deep"
+    except (ValueError, TypeError, AttributeError, KeyError) as error:
+        fault = str(error)
+    else:
+        if line.isascii() or is_text(line):
+            return line
+        fault = "it has a lone surrogate, which UTF-8 cannot write"
+    raise ConfigurationError(
+        f"event {event.seq} of the type {event.type} cannot be written: {fault}"
+    )
 
 
 def decode_lines(
@@ -66,21 +84,32 @@ def decode_lines(
         SessionFormatUnsupportedError: At the first of a type that this build does not know
             and may not pass over; ``index`` likewise.
     """
+    read = None if projected else LineReader().read
     events: list[Event] = []
-    for index, line in enumerate(lines):
-        try:
-            row = _parsed(line)
-            seq = first_seq + index
-            event = decode_projected(row, seq) if projected else decode_event(row)
-            if event.seq != first_seq + index:
-                raise SessionCorruptError(
-                    f"an event has seq {event.seq} where {first_seq + index} belongs"
-                )
-        except BroodlineError as error:
-            error.details["index"] = index
-            raise
+    for seq, line in enumerate(lines, first_seq):
+        event: Event | None = None
+        if read is not None:
+            try:
+                event = read(line.decode() if isinstance(line, bytes) else line, seq)
+            except UnicodeDecodeError:
+                pass  # told below
+        if event is None:
+            event = _decoded(line, seq, seq - first_seq, projected)
         events.append(event)
     return events
+
+
+def _decoded(line: str | bytes, seq: int, index: int, projected: bool) -> Event:
+    """Read a line strictly; what is wrong with it is told."""
+    try:
+        row = _parsed(line)
+        event = decode_projected(row, seq) if projected else decode_event(row)
+        if event.seq != seq:
+            raise SessionCorruptError(f"an event has seq {event.seq} where {seq} belongs")
+    except BroodlineError as error:
+        error.details["index"] = index
+        raise
+    return event
 
 
 def encode_header_line(header: SessionHeader, *, projected: bool = False) -> str:
@@ -88,7 +117,7 @@ def encode_header_line(header: SessionHeader, *, projected: bool = False) -> str
     row = {"type": "session", **encode_header(header)}
     if not projected:
         row.setdefault("delegationDepth", 0)
-    return _write(row)
+    return write_json(row)
 
 
 def decode_header_line(text: str | bytes, *, projected: bool = False) -> SessionHeader:
@@ -96,14 +125,12 @@ def decode_header_line(text: str | bytes, *, projected: bool = False) -> Session
 
     Raises:
         SessionFormatUnsupportedError: If it is of another version.
-        SessionCorruptError: If it is damaged, or lacks ``delegationDepth`` unless projected.
+        SessionCorruptError: If it is damaged, or lacks its ``version`` or, unless projected,
+            ``delegationDepth``.
     """
-    row: object = _parsed(text)
-    fields: dict[str, Any] = {}
-    if isinstance(row, dict):
-        fields = dict(cast("dict[str, Any]", row))
+    fields = _fields(_parsed(text))
     if fields.pop("type", None) != "session":
-        raise SessionCorruptError(f"the first line is no header: {quoted(row)}")
+        raise SessionCorruptError(f"the first line is no header: {quoted(text)}")
     try:
         cwd = fields.pop("cwd", None) if projected else None
         header = decode_header(fields)
@@ -111,31 +138,19 @@ def decode_header_line(text: str | bytes, *, projected: bool = False) -> Session
             header = replace(header, cwd=name_text(cwd, "cwd of the header"))
     except ConfigurationError as error:
         raise SessionCorruptError(f"the header is damaged: {error.message}") from None
-    if not projected and "delegationDepth" not in fields:
-        raise SessionCorruptError("the header has no delegationDepth; a stored log needs it")
+    needed = ("version",) if projected else ("version", "delegationDepth")
+    for key in needed:
+        if key not in fields:
+            raise SessionCorruptError(f"the header has no {key}; a stored log needs it")
     return header
+
+
+def _fields(row: object) -> dict[str, Any]:
+    return dict(cast("dict[str, Any]", row)) if isinstance(row, dict) else {}
 
 
 def _parsed(text: str | bytes) -> Any:
     try:
-        whole = text.decode() if isinstance(text, bytes) else text
-        try:
-            return _DECODER.decode(whole)
-        except RecursionError:
-            return deep_json.read(whole)
+        return read_json(text.decode() if isinstance(text, bytes) else text)
     except ValueError as error:
         raise SessionCorruptError(f"a line is no JSON: {error}") from None
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    values = dict(pairs)
-    if len(values) != len(pairs):
-        raise ValueError("an object has a key twice")
-    return values
-
-
-def _constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON number")
-
-
-_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_constant)
