@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NoReturn, TypeVar, cast
 
+from ..messages import deep_json
 from ..messages.errors import (
     BroodlineError,
     ConfigurationError,
@@ -145,11 +146,19 @@ def _decoded(text: str) -> Any:
     except json.JSONDecodeError as error:
         raise _BrokenError(f"column {error.colno} is no JSON: {_meaning(error.msg)}") from None
     except RecursionError:
-        raise _RefusedError("its values nest too deep to be read") from None
+        return _deep(text)
     except _RefusedError:
         raise
     except ValueError:
         raise _RefusedError("a number in it has too many digits to be read") from None
+
+
+def _deep(text: str) -> Any:
+    """The value of a line that nests deeper than Python's own reader goes."""
+    try:
+        return deep_json.read(text)
+    except ValueError as error:
+        raise _RefusedError(str(error)) from None
 
 
 # By how the messages of the decoder begin: they are made for a position behind them.

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from ..messages import deep_json
 from ..messages.codec import encode_event
 from ..messages.errors import ConfigurationError
 from ..messages.header_codec import encode_header
@@ -49,22 +50,16 @@ def write_log(source: LogSource, path: str | os.PathLike[str]) -> None:
     log = read_log(source)
     try:
         _put(Path(path), "".join(_lines(log)).encode())
-    except RecursionError:
-        raise ConfigurationError(
-            f"{os.fspath(path)} cannot be written: values of the log {log.name} nest deeper than "
-            "JSON is read and written here"
-        ) from None
     except (OSError, ValueError) as error:
         raise unreadable(os.fspath(path), error, "written") from None
 
 
 def row_line(row: dict[str, Any]) -> str:
-    """A row as the line of a log file, without its line end.
-
-    Raises:
-        RecursionError: If its values nest deeper than JSON is written here.
-    """
-    return json.dumps(row, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    """A row as the line of a log file, without its line end."""
+    try:
+        return json.dumps(row, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    except RecursionError:
+        return deep_json.write(row)
 
 
 def _lines(log: RecordedLog) -> Iterator[str]:

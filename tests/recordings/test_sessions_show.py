@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -204,6 +205,42 @@ def test_what_would_steer_a_terminal(
     out = capsys.readouterr().out
     assert all(c.isprintable() or c == "\n" for c in out)
     assert len(out.split("\n\n")[1].splitlines()) == 5
+
+
+def test_json_that_would_steer_a_terminal(
+    kind: str, stored: Stored, kit: SimpleNamespace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """DESIGN 8: --raw and --json escape what does not print, and are the same JSON all the same."""
+    text = "\x7f\x9b2J\u202e\u2028é😀\n"
+    place = stored(kind, kit.build().start(prompt=text).log())
+    for more in ({"raw": True}, {"as_json": True}):
+        assert show(place, "s", **more) == 0
+        out = capsys.readouterr().out
+        assert all(c.isprintable() or c == "\n" for c in out)
+        rows = (
+            [json.loads(line) for line in out.splitlines()]
+            if "raw" in more
+            else (json.loads(out)["log"])
+        )
+        assert rows[-1]["data"]["content"][0]["text"] == text
+
+
+def test_an_event_that_nests_deep(
+    kind: str, stored: Stored, kit: SimpleNamespace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """core 1.3: a value of 5,000 levels is shown in every form."""
+    deep: Any = []
+    for _ in range(5_000):
+        deep = [deep]
+    build = kit.build()
+    build.add(OpaquePayload("todo/write", deep))
+    place = stored(kind, build.log())
+    assert show(place, "s") == 0
+    assert "(nested too deep to be shown)" in capsys.readouterr().out
+    assert show(place, "s", raw=True) == 0
+    assert capsys.readouterr().out.count("[") == 5_001
+    assert show(place, "s", as_json=True) == 0
+    assert capsys.readouterr().out.count("[") > 5_001
 
 
 def test_a_long_event_is_one_short_line(kit: SimpleNamespace) -> None:

@@ -159,12 +159,19 @@ def _part(
 
 def _raw(log: RecordedLog, part: Sequence[Event]) -> Iterator[str]:
     if len(part) == len(log.events):
-        yield from map(row_line, log_rows(log))
+        yield from (_safe(row_line(row)) for row in log_rows(log))
     else:
         # The first row is the header.
         rows = log_rows(RecordedLog(log.name, log.header, tuple(part), log.projected))
         next(rows)
-        yield from map(row_line, rows)
+        yield from (_safe(row_line(row)) for row in rows)
+
+
+def _safe(line: str) -> str:
+    """The same JSON with what does not print as escapes: it may be that a terminal shows it."""
+    if line.isprintable():
+        return line
+    return "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in line)
 
 
 def _page(exhibit: Exhibit) -> Iterator[str]:
@@ -264,7 +271,7 @@ def _document(exhibit: Exhibit) -> Iterator[str]:
     next(rows)  # the header
     for number, row in enumerate(rows, 1):
         comma = "," if number < len(exhibit.part) else ""
-        yield f"    {json.dumps(row)}{comma}"
+        yield f"    {_safe(row_line(row))}{comma}"
     yield "  ]"
     yield "}"
 
