@@ -58,7 +58,8 @@ def check_log(log: RecordedLog, *, parent: RecordedLog | None = None) -> tuple[s
 
     Args:
         log: What `read_log` gave.
-        parent: The log that a fork's seed was taken from; its events must be the same.
+        parent: The log that a fork's seed was taken from; its events must be the same,
+            unless not even the first is: then the seed came from elsewhere.
 
     Returns:
         One text a fault, with the number of its event, in the order of the log.

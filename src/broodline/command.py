@@ -72,6 +72,14 @@ def _pattern(value: str | None) -> str | None:
     return value
 
 
+def _store(value: str | None) -> str | None:
+    if value is not None:
+        kind, _, place = value.partition(":")
+        if kind not in ("sqlite", "jsonl") or not place:
+            raise typer.BadParameter("a store is sqlite:PATH or jsonl:FOLDER")
+    return value
+
+
 _HELP = """Survey a folder of real files with a tree of agents: one for each folder.
 
 Every agent lists its folder, counts and reads its files with tools, and delegates each folder \
@@ -141,6 +149,16 @@ Pace: TypeAlias = Annotated[
         help="How long the model thinks before each message; 0.3 is nice to watch.",
     ),
 ]
+Kept: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--store",
+        metavar="STORE",
+        callback=_store,
+        help="Keep the sessions in sqlite:PATH or jsonl:FOLDER, and go on where a killed run "
+        "stopped.",
+    ),
+]
 Live: TypeAlias = Annotated[
     bool, typer.Option("--live/--no-live", help="Draw the tree of agents on a terminal.")
 ]
@@ -157,6 +175,7 @@ def demo(
     depth: Depth = 4,
     jobs: Jobs = 8,
     pace: Pace = 0.0,
+    store: Kept = None,
     live: Live = True,
     quiet: Quiet = False,
 ) -> None:
@@ -164,7 +183,7 @@ def demo(
     if follow is None:
         follow = path is None
     root = os.path.dirname(os.path.abspath(__file__)) if path is None else os.path.abspath(path)
-    order = Order(root, Selection(follow, match), depth, jobs, pace)
+    order = Order(root, Selection(follow, match), depth, jobs, pace, store=store)
     code = Errand(order, Telling(as_json, explain, live, quiet)).run()
     raise typer.Exit(code)
 

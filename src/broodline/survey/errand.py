@@ -77,6 +77,8 @@ class Errand:
             report = asyncio.run(self._survey())
         if report.status == "interrupted":
             self._tell_interruption(report)
+        elif self.board.on_disk is not None and not self.telling.quiet:
+            tell(f"demo: went on: {self.board.on_disk} of {report.calls} tool calls were on disk")
         return self._code(report) if self._print(report) else READER_GONE
 
     async def _survey(self) -> Report:
@@ -139,7 +141,8 @@ class Errand:
             highlight=False,
         )
         with aside.capture() as capture:
-            for line in paper(report, self.board, sheet, explain=self.telling.explain):
+            board = self.board.picture or self.board
+            for line in paper(report, board, sheet, explain=self.telling.explain):
                 aside.print(line, soft_wrap=True)
         return write(sys.stdout, capture.get())
 

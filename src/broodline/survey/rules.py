@@ -174,9 +174,16 @@ def _calls_of(messages: Sequence[Message]) -> tuple[int, dict[_Key, _Answer]]:
             if isinstance(message, AssistantMessage) and isinstance(block, ToolCall):
                 made[block.id] = (block.name, block.arguments)
             elif isinstance(message, ToolMessage) and isinstance(block, ToolResult):
+                if was_cut_off(message):
+                    continue
                 answer = _Answer(text_of(block.content), block.is_error)
                 answers[made[block.tool_call_id]] = answer
     return len(made), answers
+
+
+def was_cut_off(message: ToolMessage) -> bool:
+    """Whether it only says that the process ended before the call did: it is made again."""
+    return message.id.startswith("interrupted-tool-result-")
 
 
 def _value(progress: _Progress, answer: _Answer | None, folder: str) -> dict[str, Any] | None:

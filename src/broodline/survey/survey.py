@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..actors.fold import select_output
 from ..actors.handle import AgentHandle
-from ..actors.stores.memory import MemoryStore
 from ..actors.models import RuleModel
+from ..actors.stores.memory import MemoryStore
 from ..messages.content import text_of
 from ..messages.errors import BroodlineError
 from ..messages.payload import TurnEnd
+from ..supervision.furnishing import store_named
 from ..supervision.runtime import Runtime
 from ..supervision.tool import SubagentTool
 from .board import Board
 from .facts import Facts
 from .folder import EVERYTHING, Selection
 from .ground import PAGE, Ground
+from .heritage import HeirProvider, Heritage, facts_in
 from .report import Report
 from .rules import next_message
 from .task import PERSONA, Task
@@ -50,6 +54,7 @@ class Order:
         jobs: Tool calls, delegations among them, that one agent runs at once.
         pace: Seconds the model thinks before each message.
         page: Most names in one listing.
+        store: Where the sessions are kept, as `store_named` takes it; None keeps none.
     """
 
     root: str
@@ -58,6 +63,14 @@ class Order:
     jobs: int = 8
     pace: float = 0.0
     page: int = PAGE
+    store: str | None = None
+
+    @property
+    def id(self) -> str:
+        """The id of the root agent in a store: the same for the same survey."""
+        wanted = [self.root, self.selection.follow, self.selection.match, self.depth, self.page]
+        digest = hashlib.sha256(json.dumps(wanted).encode("utf-8", "surrogatepass"))
+        return f"survey-{digest.hexdigest()[:16]}"
 
 
 class Interruption:
@@ -97,6 +110,7 @@ async def survey(
     except (BroodlineError, ExceptionGroup) as error:
         # The runtime did not let go of everything, or could not even begin: told, not raised.
         problem = str(error)
+    drawn = board.picture or board
     status = "ok" if problem is None else "failed"
     if interruption.cause is not None and facts is None:
         status = "interrupted"
@@ -105,11 +119,11 @@ async def survey(
         order.selection,
         status,
         facts,
-        agents=board.agents,
-        turns=board.turns,
-        calls=board.calls,
+        agents=drawn.agents,
+        turns=drawn.turns,
+        calls=drawn.calls,
         seconds=asyncio.get_running_loop().time() - start,
-        stopped=board.stopped,
+        stopped=drawn.stopped,
         left=len(board.running),
         problem=interruption.cause if status == "interrupted" else problem,
     )
@@ -119,28 +133,51 @@ async def _run(
     order: Order, board: Board, interruption: Interruption, tick: Callable[[], None]
 ) -> tuple[Facts | None, str | None]:
     ground = Ground(order.root, order.selection, order.page)
-    async with _runtime(order, ground) as runtime:
+    heir = HeirProvider()
+    async with _runtime(order, ground, heir) as runtime:
         with watch(runtime, board):
-            root = await runtime.agents.create()
-            await root.followup(Task("", order.depth).prompt())
+            heritage = heir.heritage = None if order.store is None else Heritage(runtime.store)
+            root = await _root(runtime, order, board, heritage)
+            if facts_in(root.agent.session.events) is None:
+                await root.followup(Task("", order.depth).prompt())
             done = await finished(root, interruption, tick)
             outcome = _answer(root) if done else (None, None)
             await root.dispose()
             tick()
+            if heritage is not None and done:
+                board.picture = await heritage.picture(root.id)
     return outcome
 
 
-def _runtime(order: Order, ground: Ground) -> Runtime:
+async def _root(
+    runtime: Runtime, order: Order, board: Board, heritage: Heritage | None
+) -> AgentHandle:
+    """A new root agent, or the one of an earlier run."""
+    if heritage is None:
+        return await runtime.agents.create()
+    if not await heritage.log_of(order.id):
+        return await runtime.agents.create(id=order.id)
+    root = await runtime.agents.resume(order.id)
+    board.on_disk = (await heritage.picture(order.id)).calls
+    return root
+
+
+def _runtime(order: Order, ground: Ground, heir: HeirProvider) -> Runtime:
+    kept = order.store is not None
+    store = MemoryStore(keep_ended=False) if order.store is None else store_named(order.store)
     return Runtime(
         model=RuleModel(
             lambda conversation: next_message(conversation.messages), latency=order.pace
         ),
         tools=[
             *survey_tools(ground),
-            SubagentTool(max_depth=order.depth, result_limit=ANSWER_LIMIT),
+            SubagentTool(
+                heir.name if kept else "spawn", max_depth=order.depth, result_limit=ANSWER_LIMIT
+            ),
         ],
+        providers=[heir] if kept else [],
         persona=PERSONA,
-        store=MemoryStore(keep_ended=False),
+        store=store,
         tool_parallelism=order.jobs,
         max_steps=None,
         max_response_chars=None,

@@ -52,6 +52,14 @@ class Task:
         except (ValueError, TypeError, KeyError):
             return None
 
+    @classmethod
+    def of_call(cls, arguments: str) -> Task | None:
+        """The task that a call of the delegation tool hands out, or None."""
+        try:
+            return cls.read(str(json.loads(arguments)["prompt"]))
+        except (ValueError, TypeError, KeyError):
+            return None
+
 
 def task_of(messages: Iterable[Message]) -> Task | None:
     """The first task that a user message of the conversation holds."""

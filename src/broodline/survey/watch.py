@@ -39,7 +39,7 @@ def watch(runtime: Runtime, board: Board) -> Registration:
 
     def disposed(notice: AgentDisposed) -> None:
         node = board.nodes[notice.agent.id]
-        board.ended(node.id, _end_of(node))
+        board.ended(node.id, end_of(node))
 
     first = runtime.hooks.observe("agent/created", created)
     second = runtime.hooks.observe("agent/disposed", disposed)
@@ -51,7 +51,8 @@ def watch(runtime: Runtime, board: Board) -> Registration:
     return Registration(undo)
 
 
-def _end_of(node: Node) -> State:
+def end_of(node: Node) -> State:
+    """How an agent ended, by what it had answered."""
     if node.facts is None:
         return "failed" if node.doing == FAILED else "stopped"
     if node.facts.failed.count:
