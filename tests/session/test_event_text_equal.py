@@ -1,0 +1,401 @@
+"""The quick reader and writer of lines do what the strict ones do, to the character.
+
+What is strict is spelled out here: JSON without duplicate keys and foreign constants, the codec,
+and the number that comes next.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NoReturn
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from broodline.actors.recording import read_log
+from broodline.messages import chunk as c
+from broodline.messages import payload as p
+from broodline.messages.codec import decode_event, encode_event
+from broodline.messages.content import OpaqueBlock, Reasoning, Text, ToolCall, ToolResult
+from broodline.messages.errors import BroodlineError, SessionCorruptError
+from broodline.messages.event import Event, Replace
+from broodline.messages.event_text import decode_lines, encode_line
+from broodline.messages.line_reader import LineReader
+from broodline.messages.line_writer import write_line
+from broodline.messages.lossless import FrozenDict, freeze
+from broodline.messages.message import AssistantMessage, ToolMessage, UserMessage
+from broodline.messages.vocabulary import SURFACE_NAMES
+
+RECORDINGS = Path(__file__).parents[2].parent / "shared" / "recordings"
+PATHS = sorted(RECORDINGS.glob("*/*/session*.jsonl"))
+
+
+def pairs_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len(dict(pairs)) != len(pairs):
+        raise ValueError("twice")
+    return dict(pairs)
+
+
+def no_constant(name: str) -> NoReturn:
+    raise ValueError(name)
+
+
+def strict(line: str, seq: int) -> Event:
+    """The event of a line, read the long way."""
+    try:
+        row = json.loads(line, object_pairs_hook=pairs_once, parse_constant=no_constant)
+    except ValueError:
+        raise SessionCorruptError("no JSON") from None
+    event = decode_event(row)
+    if event.seq != seq:
+        raise SessionCorruptError("seq")
+    return event
+
+
+def outcome(read: Callable[[], Event]) -> Any:
+    """What a reader comes to: an event, the types of its parts too, or the class of an error."""
+    try:
+        event = read()
+    except BroodlineError as error:
+        return type(error)
+    return event, repr(event), hash_of(event)
+
+
+def hash_of(event: Event) -> str:
+    """Tells apart what is equal and yet different, such as 1 and true."""
+    return json.dumps(encode_event(event))
+
+
+def same(line: str, seq: int) -> None:
+    """Both readers come to the same."""
+    expected = outcome(lambda: strict(line, seq))
+    assert outcome(lambda: decode_lines([line], seq)[0]) == expected
+    quick = LineReader().read(line, seq)
+    if quick is not None:
+        assert (quick, repr(quick), hash_of(quick)) == expected
+
+
+text = st.text(max_size=8) | st.sampled_from(["", 'a"b\\', "\n\t\0\x1f", "\x7f\u2028", "é😀"])
+name = st.text(min_size=1, max_size=6) | st.sampled_from(["call_0", "a b", "}", '"', "{}", "[,]"])
+natural = st.integers(0, 20) | st.integers(0, 2**53 - 1)
+ordinal = st.integers(1, 20) | st.integers(1, 2**53 - 1)
+leaf: Any = (
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**53) + 1, 2**53 - 1)
+    | st.floats(allow_nan=False, allow_infinity=False).filter(lambda x: x != 0.0)
+    | text
+)
+json_value: Any = st.recursive(
+    leaf,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(text, inner, max_size=3),
+    max_leaves=6,
+)
+opaque_block = st.builds(
+    lambda more, kind: OpaqueBlock({**more, "type": kind}),
+    st.dictionaries(name, json_value, max_size=2),
+    st.sampled_from(["image", "audio"]),
+)
+plain_block: Any = (
+    st.builds(Text, text) | st.builds(Reasoning, text) | st.builds(ToolCall, text, text, text)
+)
+block: Any = st.recursive(
+    plain_block | opaque_block,
+    lambda inner: st.builds(
+        ToolResult, text, st.lists(inner, max_size=2).map(tuple), st.booleans()
+    ),
+    max_leaves=3,
+)
+content = st.lists(block, max_size=3).map(tuple)
+
+
+def sourced(kind: Any, **more: Any) -> Any:
+    other = st.dictionaries(text, json_value, max_size=2)
+    fixed = st.fixed_dictionaries({"kind": kind, **more})
+    return st.builds(lambda a, b: freeze({**a, **b}, "s"), other, fixed) | fixed.map(FrozenDict)
+
+
+user = st.builds(
+    UserMessage, name, content, sourced(st.just("user")) | st.just(FrozenDict({"kind": "user"}))
+)
+assistant = st.builds(
+    AssistantMessage, name, content, sourced(st.just("model"), provider=name, model=name)
+)
+
+
+@st.composite
+def tool_message(draw: Any) -> ToolMessage:
+    call_id = draw(name)
+    block = ToolResult(call_id, draw(content), draw(st.booleans()))
+    return ToolMessage(
+        draw(name), (block,), draw(sourced(st.just("tool"), callId=st.just(call_id)))
+    )
+
+
+count = st.none() | natural
+usage = st.builds(c.Usage, natural, natural, count, count, count)
+failure = st.builds(
+    c.ModelFailure, text, name, st.none() | natural, st.none() | natural, st.none() | text
+)
+chunk: Any = st.one_of(
+    st.builds(c.BlockStart, natural, name),
+    st.builds(c.TextDelta, natural, text),
+    st.builds(c.ReasoningDelta, natural, text),
+    st.builds(c.ToolCallDelta, natural, text, text, st.none() | text),
+    st.builds(c.BlockEnd, natural, block),
+    st.builds(c.UsageChunk, usage),
+    st.builds(
+        c.Finish,
+        st.sampled_from(["stop", "tool-calls", "max-tokens", "aborted", "error"]),
+        st.none() | failure,
+        json_value,
+    ),
+)
+cause = st.builds(p.AbortCause, st.sampled_from(["user", "hook"]), st.none() | text)
+ending = st.builds(
+    p.TurnEndReason,
+    st.sampled_from(["completed", "error", "aborted"]),
+    st.none() | failure,
+    st.none() | cause,
+)
+tool = st.builds(
+    p.ToolSchema,
+    name,
+    text,
+    st.dictionaries(text, json_value, max_size=2).map(lambda value: freeze(value, "p")),
+)
+header = st.builds(
+    p.RequestHeader,
+    st.builds(
+        p.CallConfig,
+        name,
+        name,
+        st.none() | name,
+        st.none() | st.just(0.5),
+        count.map(lambda n: n or None),
+    ),
+    st.none() | text,
+    st.none() | st.lists(tool, max_size=2).map(tuple),
+)
+step = (ordinal, ordinal)
+payload: Any = st.one_of(
+    st.builds(p.TurnStart, ordinal),
+    st.builds(p.TurnEnd, ordinal, ending),
+    st.builds(p.StepStart, *step),
+    st.builds(p.StepEnd, *step),
+    st.builds(p.UserMessageLogged, user),
+    st.builds(p.ChunkReceived, *step, chunk),
+    st.builds(p.ChunkReceived, *step, chunk),
+    st.builds(p.AssistantReplied, *step, assistant, st.none() | usage, st.none() | st.booleans()),
+    st.builds(p.ToolCalled, *step, name, text, text),
+    st.builds(
+        p.ToolAnswered,
+        *step,
+        tool_message(),
+        st.none() | st.builds(p.ErrorInfo, text, text),
+        json_value.map(lambda value: freeze(value, "meta")),
+    ),
+    st.builds(p.HeaderLogged, header, st.sampled_from(["initial", "resume", "change"])),
+    st.just(p.EndSeed()),
+    st.builds(
+        p.InboxSpliced,
+        st.sampled_from(["next-turn", "next-step"]),
+        natural,
+        natural,
+        st.lists(user, max_size=2).map(tuple),
+        st.sampled_from([None, "canceled"]),
+    ),
+    st.builds(p.RetryStarted, name, *step, natural),
+    st.builds(p.DeliveryRefused, natural, name, name),
+    st.builds(p.OptionsChosen, st.none() | name),
+    st.builds(
+        p.OpaquePayload, st.sampled_from(["session/title", "subagent/descriptor"]), json_value
+    ),
+)
+event: Any = st.builds(
+    Event,
+    natural,
+    natural,
+    payload,
+    st.none() | st.just("append") | st.builds(Replace, natural, natural),
+    st.none() | st.lists(natural, max_size=3).map(tuple),
+    st.booleans(),
+)
+
+
+@settings(max_examples=400)
+@given(event)
+def test_what_is_written(given_event: Event) -> None:
+    """core 15.1: a line is what the codec makes, as compact JSON, and is read back as the event."""
+    line = encode_line(given_event)
+    row = encode_event(given_event)
+    assert line == json.dumps(row, ensure_ascii=False, separators=(",", ":"))
+    assert write_line(given_event) in (None, line)
+    same(line, given_event.seq)
+    assert decode_lines([line.encode()], given_event.seq) == decode_lines([line], given_event.seq)
+    same(line, given_event.seq + 1)
+
+
+FRAGMENTS = [
+    "0", "-0", "-0.0", "1.0", "1e3", "01", "1_0", "+1", "true", "null", "NaN", "-Infinity", "{}",
+    "[]", '""', " ", "\t", "\n", "\ufeff", "\0", ",", ":", '"', "\\", "\\u0041", "\\ud800",
+    "\ud800", "}", "{", "]", "9007199254740991", "9007199254740992", "1" * 400, '"seq":0,',
+    '"text":"",',
+    '"type":"text-delta",', '"turn":1,', ',"ignorable":true', ',"more":1', '{"kind":"user"}', "é",
+    "\u0661", '"index":1,', '"id":"x",', '"role":"user",',
+]  # fmt: skip
+
+
+@st.composite
+def damaged(draw: Any) -> tuple[str, int]:
+    """A line with a part of it gone, doubled, or in the place of another."""
+    drawn = draw(event)
+    line = encode_line(drawn)
+    for _ in range(draw(st.integers(1, 2))):
+        start = draw(st.integers(0, len(line)))
+        end = draw(st.integers(start, min(len(line), start + draw(st.sampled_from([0, 1, 4, 20])))))
+        kind = draw(st.sampled_from(["insert", "number", "text", "double", "cut"]))
+        if kind == "double":
+            line = line[:end] + line[start:end] + line[end:]
+        elif kind == "number":
+            digits = [at for at, sign in enumerate(line) if sign.isdigit()] or [0]
+            at = draw(st.sampled_from(digits))
+            line = line[:at] + draw(st.sampled_from(FRAGMENTS)) + line[at + 1 :]
+        elif kind == "text":
+            quotes = [at for at, sign in enumerate(line) if sign in '":,{}'] or [0]
+            at = draw(st.sampled_from(quotes))
+            line = line[: at + 1] + draw(st.sampled_from(FRAGMENTS)) + line[at + 1 :]
+        else:
+            piece = "" if kind == "cut" else draw(st.sampled_from(FRAGMENTS))
+            line = line[:start] + piece + line[end:]
+    return line, drawn.seq
+
+
+def with_a_key_twice(line: str) -> list[str]:
+    """The line, at each of its keys with this key once more, before it."""
+    made: list[str] = []
+    row = json.loads(line)
+    stack: list[Any] = [row]
+    while stack:
+        value = stack.pop()
+        for key in list(value) if isinstance(value, dict) else []:
+            mark = f'"{key}":'
+            at = line.find(mark)
+            while at >= 0:
+                made.append(f"{line[:at]}{mark}1,{line[at:]}")
+                at = line.find(mark, at + 1)
+            stack.append(value[key])
+        stack += value if isinstance(value, list) else []
+    return made
+
+
+@settings(max_examples=1500)
+@given(damaged())
+@example(('{"type":"turn/start","seq":0,"time":1_0,"data":{"turn":1}}', 0))
+@example(('{"type":"turn/start","seq":0,"time":1,"data":{"turn":1}}}', 0))
+@example(('{"type":"turn/start","seq":0,"time":1,"data":{"turn":1},"ignorable":true}', 0))
+@example(('{"type":"turn/start","seq":0,"time":1,"data":{"turn":9007199254740993}}', 0))
+@example(("", 0))
+def test_what_is_read_of_damaged_lines(given_line: tuple[str, int]) -> None:
+    """core 5.7: the quick reader takes and refuses exactly what the strict one does."""
+    same(*given_line)
+
+
+def type_of(sample: Any) -> str:
+    return Event(0, 0, sample).type
+
+
+def shown(sample: Any) -> Event:
+    """An event of a payload; one that a model sees is on the surface and cites others."""
+    if type_of(sample) in SURFACE_NAMES:
+        return Event(3, 4, sample, "append", (1, 2))
+    return Event(3, 4, sample)
+
+
+SAMPLES = [
+    p.TurnStart(1),
+    p.ChunkReceived(1, 1, c.TextDelta(0, "x")),
+    p.ChunkReceived(1, 1, c.ToolCallDelta(0, "a", "x", "n")),
+    p.ChunkReceived(1, 1, c.BlockEnd(0, ToolCall("a", "n", "{}"))),
+    p.ChunkReceived(1, 1, c.UsageChunk(c.Usage(1, 2, 3, 4, 5))),
+    p.ChunkReceived(1, 1, c.Finish("stop")),
+    p.UserMessageLogged(UserMessage("u", (Text("x"), Reasoning("y")))),
+    p.AssistantReplied(
+        1,
+        2,
+        AssistantMessage(
+            "m", (Text("x"),), FrozenDict({"kind": "model", "provider": "p", "model": "m"})
+        ),
+        c.Usage(1, 2),
+        True,
+    ),
+    p.ToolCalled(1, 1, "a", "n", "{}"),
+    p.ToolAnswered(
+        1,
+        1,
+        ToolMessage(
+            "t", (ToolResult("a", (Text("x"),)),), FrozenDict({"kind": "tool", "callId": "a"})
+        ),
+        p.ErrorInfo("E", "C"),
+        freeze({"a": [1]}, "meta"),
+    ),
+    p.InboxSpliced("next-turn", 0, 1),
+    p.InboxSpliced("next-step", 0, 0, (UserMessage("u", (Text("x"),)),)),
+    p.TurnEnd(1, p.TurnEndReason("completed")),
+    p.EndSeed(),
+    p.OpaquePayload("session/title", {"a": {"b": 1}}),
+]
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=type_of)
+def test_a_key_twice(sample: Any) -> None:
+    """core 5.7: two values for a key are damage, wherever they stand."""
+    line = encode_line(shown(sample))
+    assert LineReader().read(line, 3) is not None
+    doubled = with_a_key_twice(line)
+    assert len(doubled) >= 4
+    for broken in doubled:
+        with pytest.raises(SessionCorruptError):
+            decode_lines([broken], 3)
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=type_of)
+def test_every_cut(sample: Any) -> None:
+    """core 5.7: a line that is cut off anywhere is damaged, and so is one with more behind it."""
+    line = encode_line(shown(sample))
+    for length in range(len(line)):
+        with pytest.raises(SessionCorruptError):
+            decode_lines([line[:length]], 3)
+    for more in ("}", "]", ",", "x", "\0", line):
+        with pytest.raises(SessionCorruptError):
+            decode_lines([line + more], 3)
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=type_of)
+def test_other_spellings(sample: Any) -> None:
+    """core 15.1: spaces, escapes and the order of keys say nothing; the event is the same."""
+    made = shown(sample)
+    row = json.loads(encode_line(made))
+    spellings = [
+        json.dumps(row),
+        json.dumps(row, indent=1),
+        json.dumps(row, sort_keys=True),
+        json.dumps(dict(reversed(row.items())), ensure_ascii=False),
+        f" {json.dumps(row)}\r",
+    ]
+    for line in spellings:
+        assert decode_lines([line, line.replace('"seq": 3', '"seq": 4')][:1], 3) == [made]
+
+
+@pytest.mark.skipif(not PATHS, reason="no recordings beside this checkout")
+@pytest.mark.parametrize("path", PATHS, ids=lambda path: str(path.relative_to(RECORDINGS)))
+def test_recorded_events(path: Path) -> None:
+    """core #286: every recorded event is written and read the same way by both."""
+    for recorded in read_log(path).events:
+        line = encode_line(recorded)
+        row = encode_event(recorded)
+        assert line == json.dumps(row, ensure_ascii=False, separators=(",", ":"))
+        same(line, recorded.seq)
