@@ -31,7 +31,7 @@ _logger = logging.getLogger("broodline.store")
 
 _Work: TypeAlias = tuple[DiskWriter, Portion, bool]
 """What is written, and whether somebody waited for it when it began."""
-_Outcomes: TypeAlias = "list[Exception | None]"
+_Outcomes: TypeAlias = list[Exception | None]
 
 
 @dataclass(slots=True)
@@ -189,10 +189,13 @@ class Journal:
     def _end(
         self, part: Sequence[_Work], outcomes: _Outcomes | None, error: BaseException | None
     ) -> None:
+        told: _Outcomes
         if error is not None or outcomes is None:
             self.tally.failures += 1
-            outcomes = [_said(error, self._backend.place)] * len(part)
-        for (writer, portion, flushed), outcome in zip(part, outcomes, strict=True):
+            told = [_said(error, self._backend.place) for _ in part]
+        else:
+            told = outcomes
+        for (writer, portion, flushed), outcome in zip(part, told, strict=True):
             self._take_in(writer, portion, outcome, flushed=flushed)
 
     def _take_in(

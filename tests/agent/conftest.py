@@ -10,9 +10,9 @@ import pytest
 
 from broodline.actors.agent import Agent
 from broodline.actors.host import AgentHost
-from broodline.actors.stores.memory import MemoryStore
 from broodline.actors.models import Model
 from broodline.actors.settings import AgentSettings
+from broodline.actors.stores.memory import MemoryStore
 
 OpenHost = Callable[..., Awaitable[AgentHost]]
 

@@ -22,9 +22,9 @@ from broodline.actors.agent import Agent
 from broodline.actors.fold import replay_inbox
 from broodline.actors.host import AgentHost
 from broodline.actors.invariants import RULES, Balance
-from broodline.actors.stores.memory import MemoryStore
 from broodline.actors.notice import Reject
 from broodline.actors.settings import AgentSettings
+from broodline.actors.stores.memory import MemoryStore
 from broodline.actors.tools.tool import Tool
 from broodline.messages.chunk import BlockEnd, Chunk, Finish, ModelFailure, TextDelta
 from broodline.messages.content import Text, ToolCall

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from broodline.actors.agent import Agent
-from broodline.actors.stores.memory import MemoryStore
 from broodline.actors.models import ScriptedModel, call, text
+from broodline.actors.stores.memory import MemoryStore
 from broodline.actors.tools.tool import Tool
 from broodline.messages.chunk import BlockEnd, Chunk, Finish
 from broodline.messages.content import ToolCall

@@ -10,9 +10,9 @@ import pykka
 import pytest
 
 from broodline.actors.host import AgentHost
-from broodline.actors.stores.memory import MemoryStore
 from broodline.actors.models import ScriptedModel, hang, text
 from broodline.actors.settings import AgentSettings
+from broodline.actors.stores.memory import MemoryStore
 from broodline.messages.content import text_of
 from broodline.messages.errors import ActorDeadError, DeliveryError, MailboxFullError
 

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from contextlib import nullcontext
 
 from ..actors.handle import AgentHandle
-from ..actors.stores.memory import MemoryStore
 from ..actors.models.protocol import Model
 from ..actors.models.retry import RetryPolicy
+from ..actors.stores.memory import MemoryStore
 from ..actors.tools.tool import Tool
 from ..messages.errors import BroodlineError, SessionError
 from ..supervision.runtime import Runtime
