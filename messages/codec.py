@@ -104,7 +104,8 @@ def decode_projected(row: Any, seq: int) -> Event:
     if header is None or header.get("tools") != UnrecordedTools.PLACEHOLDER:
         return decode_event(fields)
     kept = {key: value for key, value in header.items() if key != "tools"}
-    event = decode_event({**fields, "data": {**fields["data"], "header": kept}})
+    data = {**cast("dict[str, Any]", fields["data"]), "header": kept}
+    event = decode_event({**fields, "data": data})
     logged = event.data
     if isinstance(logged, HeaderLogged):
         envelope = replace(logged.header, tools=UnrecordedTools())

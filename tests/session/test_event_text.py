@@ -177,7 +177,7 @@ def test_a_prompt_is_one_object() -> None:
     first, second = decode_lines(lines)
     assert first.data == queued
     assert second.data == logged
-    assert first.data.inserted[0] is second.data.message  # type: ignore[union-attr]
+    assert first.data.inserted[0] is second.data.message
 
 
 DEPTH = 5_000
