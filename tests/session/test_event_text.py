@@ -177,6 +177,8 @@ def test_a_prompt_is_one_object() -> None:
     first, second = decode_lines(lines)
     assert first.data == queued
     assert second.data == logged
+    assert isinstance(first.data, InboxSpliced)
+    assert isinstance(second.data, UserMessageLogged)
     assert first.data.inserted[0] is second.data.message
 
 
@@ -228,6 +230,22 @@ def test_deep_damage() -> None:
     for line in ("[" * 100_000, '{"a":' * 100_000, "[" * 100_000 + "]" * 100_000):
         with pytest.raises(SessionCorruptError):
             decode_lines([line])
+
+
+def test_no_number_far_down() -> None:
+    """core 1.3: a number that JSON does not have is not written, however deep the event is."""
+    tool = ToolSchema("n", "", FrozenDict({"x": deep()}))
+    config = CallConfig("p", "m", temperature=float("nan"))
+    with pytest.raises(ConfigurationError, match="event 0"):
+        line_of(HeaderLogged(RequestHeader(config, tools=(tool,)), "initial"))
+
+
+def test_a_prompt_like_the_last() -> None:
+    """core 1.2: a prompt that only begins like the one before it is one of its own."""
+    one, other = UserMessage("u", (Text("hi"),)), UserMessage("u2", (Text("hi"),))
+    payloads = [UserMessageLogged(message) for message in (one, other, one)]
+    lines = [encode_line(Event(seq, 5, data)) for seq, data in enumerate(payloads)]
+    assert [event.data for event in decode_lines(lines)] == payloads
 
 
 def nested_results(levels: int) -> ToolResult:
