@@ -100,3 +100,11 @@ def test_a_folder_with_nothing(tmp_path: Path) -> None:
     """DESIGN 8: a folder without logs and without a store is refused by its name."""
     with pytest.raises(ConfigurationError, match="no log and no store is in this folder"):
         any_place(str(tmp_path))
+
+
+@pytest.mark.parametrize("text", ["sqllite:demo.db", "redis:x", "json:folder"])
+def test_a_kind_that_is_none(text: str) -> None:
+    """A kind that is misspelt is no path: it is refused, also where a store is to be made."""
+    for new in (False, True):
+        with pytest.raises(ConfigurationError, match="no kind of store"):
+            store_place(text, new=new)

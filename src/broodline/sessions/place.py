@@ -115,7 +115,11 @@ def _said(text: str) -> StorePlace | None:
         raise ConfigurationError(f"the path of a store is empty; {_ADVICE}")
     if kind == "sqlite":
         return StorePlace("sqlite", path)
-    return StorePlace("jsonl", path) if kind == "jsonl" else None
+    if kind == "jsonl":
+        return StorePlace("jsonl", path)
+    if colon and kind.isalpha() and len(kind) > 1 and not os.path.exists(text):
+        raise ConfigurationError(f"{shown(kind)!r} is no kind of store; {_ADVICE}")
+    return None
 
 
 def _guess(path: str) -> StorePlace | None:
