@@ -86,7 +86,7 @@ def test_one_log(tmp_path: Path) -> None:
         ("jsonl:", "is empty"),
         ("memory", "ends with its process"),
         ("nothing-here", "there is no such store"),
-        ("redis:x", "there is no such store"),
+        ("redis:x", "no kind of store"),
     ],
 )
 def test_what_names_nothing(text: str, why: str) -> None:
