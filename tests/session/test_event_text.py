@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from broodline.messages.chunk import Finish, TextDelta
+from broodline.messages.chunk import Finish, TextDelta, Usage
 from broodline.messages.codec import encode_event
 from broodline.messages.content import OpaqueBlock, Text, ToolResult
 from broodline.messages.errors import (
@@ -25,8 +25,9 @@ from broodline.messages.event_text import (
 )
 from broodline.messages.header import SessionHeader
 from broodline.messages.lossless import FrozenDict, freeze
-from broodline.messages.message import ToolMessage, UserMessage
+from broodline.messages.message import AssistantMessage, ToolMessage, UserMessage
 from broodline.messages.payload import (
+    AssistantReplied,
     CallConfig,
     ChunkReceived,
     HeaderLogged,
@@ -234,10 +235,11 @@ def test_deep_damage() -> None:
 
 def test_no_number_far_down() -> None:
     """core 1.3: a number that JSON does not have is not written, however deep the event is."""
-    tool = ToolSchema("n", "", FrozenDict({"x": deep()}))
-    config = CallConfig("p", "m", temperature=float("nan"))
+    block = OpaqueBlock({"type": "image", "x": deep()})
+    source = FrozenDict({"kind": "model", "provider": "p", "model": "m"})
+    usage = Usage(float("nan"))  # type: ignore[arg-type]
     with pytest.raises(ConfigurationError, match="event 0"):
-        line_of(HeaderLogged(RequestHeader(config, tools=(tool,)), "initial"))
+        line_of(AssistantReplied(1, 1, AssistantMessage("m", (block,), source), usage))
 
 
 def test_a_prompt_like_the_last() -> None:

@@ -362,6 +362,86 @@ def test_a_key_twice(sample: Any) -> None:
             decode_lines([broken], 3)
 
 
+PROMPT, REPLY, ANSWER = SAMPLES[6], SAMPLES[7], SAMPLES[9]
+
+EDITS: list[tuple[Any, str, str]] = [
+    *((sample, '"turn":1', '"turn":0') for sample in (*SAMPLES[:6], *SAMPLES[7:10], SAMPLES[12])),
+    *((sample, '"step":1', '"step":0') for sample in (*SAMPLES[1:6], *SAMPLES[8:10])),
+    (SAMPLES[1], '"text":"x"', r'"text":"\ud800"'),
+    (SAMPLES[3], '"arguments":"{}"', r'"arguments":"\udfff"'),
+    (PROMPT, '"text":"x"', r'"text":"\ud800"'),
+    (PROMPT, '"role":"user"', '"role":"assistant"'),
+    (PROMPT, '"id":"u"', '"id":""'),
+    (PROMPT, '{"kind":"user"}', "{}"),
+    (PROMPT, '{"kind":"user"}', '{"kind":""}'),
+    (PROMPT, '{"kind":"user"}', '{"kind":1}'),
+    (PROMPT, '{"kind":"user"}', '{"kind":"user","n":-0.0}'),
+    (PROMPT, '{"kind":"user"}', '{"kind":"user","kind":"user"}'),
+    (PROMPT, '"type":"text"', '"type":""'),
+    (REPLY, '"role":"assistant"', '"role":"user"'),
+    (REPLY, '"kind":"model"', '"kind":"user"'),
+    (REPLY, ',"provider":"p"', ""),
+    (REPLY, '"model":"m"', '"model":""'),
+    (REPLY, '"inputTokens":1', '"inputTokens":-1'),
+    (REPLY, '"interrupted":true', '"interrupted":null'),
+    (ANSWER, '"role":"user"', '"role":"assistant"'),
+    (ANSWER, '"callId":"a"', '"callId":"b"'),
+    (ANSWER, '"toolCallId":"a"', '"toolCallId":"b"'),
+    (ANSWER, '"kind":"tool"', '"kind":"user"'),
+    (ANSWER, '"isError":false', '"isError":0'),
+    (ANSWER, '"code":"C"', '"code":1'),
+    (ANSWER, '{"a":[1]}', '{"a":[9007199254740992]}'),
+    (ANSWER, '{"a":[1]}', r'{"a":["\ud800"]}'),
+    (ANSWER, '{"a":[1]}', '{"a":[-0.0]}'),
+    (ANSWER, '{"a":[1]}', '{"a":[NaN]}'),
+    (ANSWER, '{"a":[1]}', '{"a":[1],"a":[1]}'),
+    (SAMPLES[5], '"kind":"stop"', '"kind":"stopped"'),
+    (SAMPLES[10], '"start":0', '"start":00'),
+    (SAMPLES[11], '"target":"next-step"', '"target":"next"'),
+    (SAMPLES[12], '"kind":"completed"', '"kind":""'),
+    (SAMPLES[13], '"data":{}', '"data":{"a":1}'),
+    (SAMPLES[14], '{"b":1}', '{"b":-0.0}'),
+]
+
+
+@pytest.mark.parametrize(("sample", "part", "other"), EDITS)
+def test_what_does_not_fit(sample: Any, part: str, other: str) -> None:
+    """core #27, 5.7: a line with one thing in it that no event has is damage."""
+    line = encode_line(shown(sample))
+    assert line.count(part) >= 1
+    with pytest.raises(SessionCorruptError):
+        decode_lines([line.replace(part, other)], 3)
+    second = encode_line(shown(sample)).replace('"seq":3', '"seq":4').replace(part, other)
+    with pytest.raises(SessionCorruptError) as caught:
+        decode_lines([line, second], 3)  # what the first one taught does not help it
+    assert caught.value.details["index"] == 1
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=type_of)
+def test_another_number(sample: Any) -> None:
+    """core #83: of whatever type, a line has the number that comes next."""
+    line = encode_line(shown(sample))
+    for first in (2, 4):
+        with pytest.raises(SessionCorruptError, match=f"where {first} belongs"):
+            decode_lines([line], first)
+
+
+def test_what_is_read_is_frozen() -> None:
+    """core 1.2: nothing in an event that was read can be changed."""
+    for sample in SAMPLES:
+        (read,) = decode_lines([encode_line(shown(sample))], 3)
+        data: Any = read.data
+        parts: list[Any] = [
+            getattr(data, "meta", None),
+            getattr(getattr(data, "message", None), "source", {}),
+        ]
+        parts.append(getattr(data, "data", None))
+        for part in parts:
+            assert not part or type(part) is FrozenDict
+        with pytest.raises((AttributeError, TypeError)):
+            data.turn = 2
+
+
 @pytest.mark.parametrize("sample", SAMPLES, ids=type_of)
 def test_every_cut(sample: Any) -> None:
     """core 5.7: a line that is cut off anywhere is damaged, and so is one with more behind it."""
