@@ -106,7 +106,7 @@ class InlineExecutor:
         failure: BaseException | None = None
         try:
             result = fn(*args)
-        except Exception as error:
+        except (Exception, asyncio.CancelledError) as error:
             failure = error
         asyncio.get_running_loop().call_soon(done, result, failure)
 
@@ -137,10 +137,14 @@ class ThreadExecutor:
         self._ended = 0
         self._closed = False
         self._on_end: Callable[[], None] | None = None
+        self._lanes: list[ThreadExecutor] = []
 
     def lane(self, name: str, threads: int = 1) -> Executor:
-        """A pool with threads of its own, which whoever asked for it closes."""
-        return ThreadExecutor(threads, f"{self._name}-{name}")
+        """A pool with threads of its own, closed with this one unless it was before."""
+        lane = ThreadExecutor(threads, f"{self._name}-{name}")
+        self._lanes = [other for other in self._lanes if not other._ended_all()]
+        self._lanes.append(lane)
+        return lane
 
     @property
     def queued(self) -> int:
@@ -222,6 +226,13 @@ class ThreadExecutor:
         Returns:
             The names of the threads that are still running; they end with their function.
         """
+        if not self._lanes:
+            return await self._end(timeout)
+        pools = (self, *self._lanes)
+        left = await asyncio.gather(*(pool._end(timeout) for pool in pools))
+        return tuple(name for names in left for name in names)
+
+    async def _end(self, timeout: float) -> tuple[str, ...]:
         loop = asyncio.get_running_loop()
         ended: asyncio.Future[None] = loop.create_future()
         with self._lock:
@@ -236,15 +247,19 @@ class ThreadExecutor:
         await asyncio.wait({ended}, timeout=timeout)
         return self._join()
 
+    def _ended_all(self) -> bool:
+        with self._lock:
+            return self._closed and self._ended == len(self._threads)
+
     def _refuse_waiting(self) -> None:
         while True:
             try:
                 job = self._jobs.get_nowait()
             except queue.Empty:
                 return
-            with self._lock:
-                self._queued -= 1
             if job is not None:
+                with self._lock:
+                    self._queued -= 1
                 job.refuse(ActorDeadError(f"The executor {self._name!r} closed; it was not run."))
 
     def _join(self) -> tuple[str, ...]:

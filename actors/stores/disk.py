@@ -7,7 +7,7 @@ lanes of its executor, one for what writes and one for what reads.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from typing import Any, Self, TypeVar
 
@@ -33,6 +33,7 @@ from .refusal import (
     open_turn,
     recorded,
 )
+from .roster import Roster
 from .writer import DiskWriter
 
 T = TypeVar("T")
@@ -74,9 +75,8 @@ class DiskStore:
         self._window = window
         self._hosted = Hosted(backend, lease_timeout)
         self._own: OwnHost | None = None
-        self._journal: Journal | None = None
-        self._writers: dict[str, DiskWriter] = {}
-        self._admitting = False
+        self._roster: Roster | None = None
+        self._closing: asyncio.Future[None] | None = None
 
     def __repr__(self) -> str:
         state = "open" if self._hosted.host is not None else "closed"
@@ -94,18 +94,18 @@ class DiskStore:
 
     def statistics(self) -> StoreStatistics:
         """What it counts, as of now."""
-        return figures_of(list(self._writers.values()), self._journal)
+        return figures_of(self._roster)
 
     # Opening and closing.
 
     async def __aenter__(self) -> Self:
-        host = self._own = OwnHost()
+        host = OwnHost()
         try:
             await self.open(host)
         except BaseException:
-            self._own = None
             await host.close()
             raise
+        self._own = host
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -119,47 +119,45 @@ class DiskStore:
     async def open(self, host: StoreHost) -> None:
         """See `Store.open`."""
         await self._hosted.open(host)
-        self._journal = Journal(
+        journal = Journal(
             self._backend,
             host,
             self._hosted.lane,
             durability=self._durability,
             window=self._window,
-            forget=self._forget,
         )
-        self._admitting = True
+        self._roster = Roster(journal, host, self._backend.place)
 
     async def close(self) -> None:
-        """See `Store.close`."""
-        self._admitting = False
-        journal = self._journal
-        if journal is None:
+        """See `Store.close`; also when it is cancelled, everything is let go, in seconds."""
+        if self._closing is not None:
+            await asyncio.wait((self._closing,))
             return
-        failures = await self._release_all()
-        await journal.close()
-        self._journal = None
+        roster = self._roster
+        if roster is None:
+            return
+        closing = self._closing = asyncio.get_running_loop().create_future()
         try:
-            await self._hosted.close()
-        except SessionError as error:
-            failures.append(error)
+            await self._close(roster)
         finally:
-            self._writers = {}
+            self._closing = None
+            closing.set_result(None)
+
+    async def _close(self, roster: Roster) -> None:
+        failures: list[Exception] = []
+        hasty = True
+        try:
+            failures += await roster.close()
+            hasty = False
+        finally:
+            roster.abandon()
+            self._roster = None
+            try:
+                await self._hosted.close(hasty=hasty)
+            except SessionError as error:
+                failures.append(error)
         if failures:
             raise failures[0]
-
-    async def _release_all(self) -> list[Exception]:
-        waits: list[asyncio.Future[None]] = []
-        for writer in tuple(self._writers.values()):
-            if writer.header is None:  # reserved, and nobody came
-                continue
-            rest = writer.release()
-            if rest is not None:
-                waits.append(rest)
-        if not waits:
-            return []
-        await asyncio.wait(waits)
-        errors = [wait.exception() for wait in waits if not wait.cancelled()]
-        return [error for error in errors if isinstance(error, Exception)]
 
     # Taking the right to write.
 
@@ -167,20 +165,21 @@ class DiskStore:
         self, header: SessionHeader, *, fresh: bool = False, projected: bool = False
     ) -> Lease:
         """See `Store.create`."""
-        writer = await self._reserve(header.id, exists)
+        sessions = self._sessions
+        writer = await sessions.reserve(header.id, exists)
         try:
             if not fresh:
                 await self._read(self._backend.check_new, header.id, self._hosted.now())
+                sessions.check()
         except BaseException:
-            self._forget(writer)
+            sessions.forget(writer)
             raise
-        writer.header, writer.new, writer.projected = header, True, projected
-        writer.lease = Lease(header.id, 1, 0)
-        return writer.lease
+        self._hosted.keep_alive(sessions.__bool__)
+        return writer.begin(header, projected=projected)
 
     async def prepare(self, session_id: str) -> StoredLog:
         """See `Store.prepare`."""
-        await self._check_idle(session_id, here)
+        await self._sessions.check_idle(session_id, here)
         image = await self._image(session_id)
         if image.standing == "alive":
             raise elsewhere(session_id)
@@ -196,49 +195,39 @@ class DiskStore:
         events: Sequence[Event] = (),
         takeover: bool = False,
     ) -> Lease:
-        """See `Store.lease`."""
-        writer = await self._reserve(session_id, here)
+        """See `Store.lease`; cancelling it gives back what was taken."""
+        take = partial(self._backend.lease, after=after, events=tuple(events), takeover=takeover)
+        sessions = self._sessions
+        writer = await sessions.reserve(session_id, here)
         try:
-            known = after or (await self._image(session_id)).log
-            taking = asyncio.ensure_future(self._taken(session_id, after, tuple(events), takeover))
+            header = (after or (await self._image(session_id)).log).header
+            taking = sessions.run(self._take(writer, header, take), "store lease")
         except BaseException:
-            self._forget(writer)
+            sessions.forget(writer)
             raise
         try:
-            lease = await asyncio.shield(taking)
+            return await asyncio.shield(taking)
         except asyncio.CancelledError:
-            taking.add_done_callback(partial(self._give_back, writer, known.header))
+            taking.add_done_callback(partial(_give_back, writer))
             raise
-        except BaseException:
-            self._forget(writer)
-            raise
-        self._hold(writer, lease, known.header)
-        return lease
 
-    async def _taken(
-        self, session_id: str, after: StoredLog | None, events: Sequence[Event], takeover: bool
+    async def _take(
+        self, writer: DiskWriter, header: SessionHeader, take: Callable[[str, float], Lease]
     ) -> Lease:
-        now = self._hosted.now()
-        take = partial(self._backend.lease, after=after, events=events, takeover=takeover)
-        return await self._write(take, session_id, now)
-
-    def _hold(self, writer: DiskWriter, lease: Lease, header: SessionHeader) -> None:
-        writer.header, writer.lease, writer.stored = header, lease, lease.next_seq
-        self._hosted.keep_alive(lambda: bool(self._writers))
-
-    def _give_back(
-        self, writer: DiskWriter, header: SessionHeader, taking: asyncio.Future[Lease]
-    ) -> None:
-        """Nobody waits any more for a lease that may have been taken."""
-        if taking.cancelled() or taking.exception() is not None or self._journal is None:
-            self._forget(writer)
-            return
-        self._hold(writer, taking.result(), header)
-        writer.release()
+        sessions = self._roster
+        assert sessions is not None
+        try:
+            lease = await self._hosted.write(take, writer.id, self._hosted.now())
+        except BaseException:
+            sessions.forget(writer)
+            raise
+        writer.hold(header, lease)
+        self._hosted.keep_alive(sessions.__bool__)
+        return lease
 
     def release(self, lease: Lease) -> None:
         """See `Store.release`."""
-        writer = self._writers.get(lease.session_id)
+        writer = None if self._roster is None else self._roster.get(lease.session_id)
         if writer is not None and writer.lease is lease and not writer.attached:
             writer.release()
 
@@ -250,60 +239,64 @@ class DiskStore:
             raise ConfigurationError(
                 f"{self!r} needs the lease that create() or lease() gave for {header.id!r}"
             )
-        writer = self._writers.get(header.id)
-        if writer is None or writer.lease is not lease or writer.releasing:
-            raise given_back(lease)
+        writer = self._held(lease)
         if writer.attached or writer.log is not None:
             raise here(header.id)
-        if len(log) < writer.stored:
+        if header.id != lease.session_id or len(log) < writer.stored:
             raise exists(header.id)
-        writer.header, writer.log, writer.attached = header, log, True
-        self._hold(writer, lease, header)
-        if writer.waiting and self._journal is not None:
-            self._journal.note(writer)
+        writer.attach(header, log)
+        return writer
+
+    def _held(self, lease: Lease) -> DiskWriter:
+        writer = self._sessions.get(lease.session_id)
+        if writer is None or writer.lease is not lease or writer.releasing:
+            raise given_back(lease)
         return writer
 
     # Reading and writing without a live session.
 
-    async def append(self, lease: Lease, events: Sequence[Event]) -> None:
-        """See `Store.append`."""
-        batch = list(events)
-        writer = self._writers.get(lease.session_id)
-        self._check_open()
-        if writer is None or writer.lease is not lease or writer.releasing:
-            raise given_back(lease)
+    def append(self, lease: Lease, events: Sequence[Event]) -> Coroutine[Any, Any, None]:
+        """See `Store.append`; the events are those of the moment of the call.
+
+        Cancelling it ends the wait only.
+        """
+        return self._append(lease, tuple(events))
+
+    async def _append(self, lease: Lease, batch: tuple[Event, ...]) -> None:
+        sessions, writer = self._sessions, self._held(lease)
         if writer.attached:
             raise SessionError(
                 f"session {lease.session_id!r} is live; append through it", code="SESSION_LIVE"
             )
-        await writer.append(batch)
+        await asyncio.shield(sessions.run(writer.append(batch), "store append"))
 
     async def load(self, session_id: str) -> StoredLog:
         """See `Store.load`."""
-        writer = await self._live(session_id)
-        if writer is not None:
-            assert writer.log is not None
+        sessions = self._sessions
+        async with sessions.turn(session_id):
+            writer = await sessions.live(session_id)
+            if writer is None:
+                return await self._load(session_id, sessions)
             await writer.flush()
-            if ends_in_open_turn(writer.log):
+            shown = await self._shown(writer)
+            if ends_in_open_turn(shown.events):
                 raise open_turn(session_id)
-            return await self._shown(writer)
+            return shown
+
+    async def _load(self, session_id: str, sessions: Roster) -> StoredLog:
         image = await self._image(session_id)
         missing = () if image.log.projected else closers(image.log.events)
         if not missing and (image.log.cut is None or image.standing == "alive"):
             return image.log
         if image.standing == "alive":
             raise elsewhere(session_id)
-        lease = await self.lease(session_id, after=image.log, events=missing)
-        held = self._writers[session_id]
-        rest = held.release()
-        if rest is not None:
-            await asyncio.shield(rest)
-        assert lease.next_seq == len(image.log.events) + len(missing)
+        self.release(await self.lease(session_id, after=image.log, events=missing))
+        await sessions.live(session_id)
         return (await self._image(session_id)).log
 
     async def inspect(self, session_id: str) -> StoredLog:
         """See `Store.inspect`."""
-        writer = await self._live(session_id)
+        writer = await self._sessions.live(session_id)
         if writer is not None:
             return await self._shown(writer)
         image = await self._image(session_id)
@@ -326,75 +319,41 @@ class DiskStore:
         return tuple(await self._read(self._backend.snapshots, self._hosted.now(), parent))
 
     async def flush(self) -> bool:
-        """See `Store.flush`."""
-        waits = [self._flushed(writer) for writer in tuple(self._writers.values())]
-        outcomes = await asyncio.gather(*waits, return_exceptions=True)
-        for outcome in outcomes:
-            if isinstance(outcome, BaseException):
-                raise outcome
+        """See `Store.flush`; one that is closed has nothing to store."""
+        if self._roster is not None:
+            await self._roster.flush()
         return True
-
-    async def _flushed(self, writer: DiskWriter) -> None:
-        if writer.releasing:
-            rest = writer.release()
-            if rest is not None:
-                await asyncio.shield(rest)
-        elif writer.attached:
-            await writer.flush()
 
     # What the others need.
 
-    async def _reserve(self, session_id: str, refusal: Callable[[str], SessionError]) -> DiskWriter:
-        await self._check_idle(session_id, refusal)
-        assert self._journal is not None
-        writer = self._writers[session_id] = DiskWriter(self._journal, session_id)
-        return writer
-
-    async def _check_idle(self, session_id: str, refusal: Callable[[str], SessionError]) -> None:
-        """Wait for what a session left that has gone; refuse one that is there."""
-        self._check_open()
-        writer = self._writers.get(session_id)
-        if writer is not None and writer.releasing:
-            await self._flushed(writer)
-            self._check_open()
-            writer = self._writers.get(session_id)
-        if writer is not None:
-            raise refusal(session_id)
-
-    async def _live(self, session_id: str) -> DiskWriter | None:
-        """The writer of a live session, or None; what one that has gone left is written."""
-        self._check_open()
-        writer = self._writers.get(session_id)
-        if writer is not None and writer.releasing:
-            await self._flushed(writer)
-            writer = self._writers.get(session_id)
-        return writer if writer is not None and writer.attached else None
+    @property
+    def _sessions(self) -> Roster:
+        if self._roster is None:
+            raise closed_error(self._backend.place)
+        self._roster.check()
+        return self._roster
 
     async def _shown(self, writer: DiskWriter) -> StoredLog:
-        """A live session as it is now."""
-        assert writer.log is not None
+        """A live session as it is now; `revision` and `stored` are of one moment."""
+        revision, stored = "", 0
+        if not writer.new:
+            image = await self._image(writer.id)
+            revision, stored = image.log.revision, image.log.stored
         assert writer.header is not None
-        revision = "" if writer.new else (await self._image(writer.id)).log.revision
         log = tuple(writer.log or ())
         if not log:
             raise SessionError(f"no session {writer.id!r} is stored", code="SESSION_NOT_FOUND")
-        return StoredLog(writer.header, log, revision, min(writer.stored, len(log)))
+        return StoredLog(writer.header, log, revision, min(stored, len(log)))
 
     async def _image(self, session_id: str) -> Image:
         return await self._read(self._backend.read, session_id, self._hosted.now())
 
     async def _read(self, fn: Callable[..., T], *args: Any) -> T:
-        self._check_open()
+        self._sessions.check()
         return await self._hosted.read(fn, *args)
 
-    async def _write(self, fn: Callable[..., T], *args: Any) -> T:
-        self._check_open()
-        return await self._hosted.write(fn, *args)
 
-    def _check_open(self) -> None:
-        if not self._admitting:
-            raise closed_error(self._backend.place)
-
-    def _forget(self, writer: DiskWriter) -> None:
-        if self._writers.get(writer.id) is writer:
-            del self._writers[writer.id]
+def _give_back(writer: DiskWriter, taking: asyncio.Future[Lease]) -> None:
+    """Nobody waits any more for a lease that may have been taken."""
+    if not taking.cancelled() and taking.exception() is None:
+        writer.release()

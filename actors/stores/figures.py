@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, get_args
 
@@ -11,8 +10,7 @@ from ...messages.plain import is_finite, quoted
 from ..store import Durability
 
 if TYPE_CHECKING:
-    from .journal import Journal
-    from .writer import DiskWriter
+    from .roster import Roster
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +23,9 @@ class StoreStatistics:
         queued: Sessions with something in the queue.
         waiting: Events that are not stored.
         failing: Sessions whose last write failed.
-        writes: Writes since it was opened; one may be of many sessions.
+        writes: Writes begun since it was opened; one may be of many sessions.
         events: Events stored since it was opened.
-        failures: Writes that failed since it was opened.
+        failures: Writes of one session that failed since it was opened.
     """
 
     sessions: int
@@ -56,16 +54,18 @@ def check_arguments(durability: object, window: object, lease_timeout: object) -
         raise ConfigurationError(f"lease_timeout={quoted(lease_timeout)} must be seconds above 0")
 
 
-def figures_of(writers: Sequence[DiskWriter], journal: Journal | None) -> StoreStatistics:
-    """What a store with these writers counts."""
-    tally = None if journal is None else journal.tally
+def figures_of(roster: Roster | None) -> StoreStatistics:
+    """What a store counts that has these writers; zeros for one that is closed."""
+    if roster is None:
+        return StoreStatistics(0, 0, 0, 0, 0, 0, 0, 0)
+    writers, tally = list(roster), roster.journal.tally
     return StoreStatistics(
         sessions=len(writers),
-        draining=sum(writer.draining for writer in writers),
-        queued=0 if journal is None else journal.pending(),
+        draining=sum(writer.releasing for writer in writers),
+        queued=roster.journal.pending(),
         waiting=sum(writer.waiting for writer in writers),
         failing=sum(writer.failure is not None for writer in writers),
-        writes=0 if tally is None else tally.writes,
-        events=0 if tally is None else tally.events,
-        failures=0 if tally is None else tally.failures,
+        writes=tally.writes,
+        events=tally.events,
+        failures=tally.failures,
     )

@@ -8,7 +8,7 @@ import secrets
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from ...messages.errors import ConfigurationError, SessionError
+from ...messages.errors import ActorDeadError, ConfigurationError
 from ..executor import Executor, lane_of
 from ..store import StoreHost
 from .backend import Backend
@@ -21,6 +21,7 @@ T = TypeVar("T")
 
 _SIDE_BY_SIDE = 4
 _GRACE = 5.0  # seconds for the threads to end
+_HASTE = 1.0  # the same for a close that was called off
 
 
 class Hosted:
@@ -84,31 +85,56 @@ class Hosted:
         # Not from the host's ids: a seeded simulation would make the same one twice.
         name = secrets.token_hex(8)
         self._holder = this_process(name, self._timeout, host.clock.monotonic())
+        opening = asyncio.ensure_future(self._writing.run(self.backend.open, self._holder))
         try:
-            await self._writing.run(self.backend.open, self._holder)
+            await asyncio.shield(opening)
+        except asyncio.CancelledError:
+            # Else it would be open behind our back.
+            await asyncio.wait((opening,), timeout=_HASTE)
+            await self.close(hasty=True)
+            raise
         except BaseException:
-            await self._let_go()
+            await self._let_go(_GRACE)
             raise
 
-    async def close(self) -> None:
-        """Close the backend and end the threads; raises what the backend raises, then."""
+    async def close(self, *, hasty: bool = False) -> None:
+        """Close the backend and end the threads; raises what the backend raises, then.
+
+        Args:
+            hasty: Wait no longer than about two seconds; a thread that hangs is left behind.
+        """
         if self.host is None:
             return
-        await _ended(self._renewal)
+        grace = _HASTE if hasty else _GRACE
         try:
-            await self.lane.run(self.backend.close)
+            await _ended(self._renewal)
+            await self._close_lane(self._reading, grace)
+            closing = asyncio.ensure_future(self.lane.run(self.backend.close))
+            closing.add_done_callback(_look_at)
+            await asyncio.wait((closing,), timeout=_HASTE if hasty else None)
+            if closing.done():
+                closing.result()
+        except asyncio.CancelledError:
+            grace = _HASTE
+            raise
         finally:
-            await self._let_go()
+            await self._let_go(grace)
 
     async def read(self, fn: Callable[..., T], *args: Any) -> T:
         """Call ``fn(*args)`` in the reader's lane."""
         if self._reading is None:
             raise closed_error(self.backend.place)
-        return await self._reading.run(fn, *args)
+        try:
+            return await self._reading.run(fn, *args)
+        except ActorDeadError:  # it was closed meanwhile
+            raise closed_error(self.backend.place) from None
 
     async def write(self, fn: Callable[..., T], *args: Any) -> T:
         """Call ``fn(*args)`` in the writer's lane."""
-        return await self.lane.run(fn, *args)
+        try:
+            return await self.lane.run(fn, *args)
+        except ActorDeadError:
+            raise closed_error(self.backend.place) from None
 
     def keep_alive(self, wanted: Callable[[], bool]) -> None:
         """Give signs of life from now on, as long as they are wanted."""
@@ -120,16 +146,18 @@ class Hosted:
         told = False
         while host is not None and holder is not None and wanted():
             await host.clock.sleep(self._timeout / 3)
-            holder = holder.renewed(host.clock.monotonic())
+            if not wanted():
+                return
+            holder = self._holder = holder.renewed(host.clock.monotonic())
             try:
                 await self.write(self.backend.renew, holder)
                 told = False
-            except SessionError as error:
+            except Exception as error:
                 if not told:
                     self._warn(error)
                 told = True
 
-    def _warn(self, error: SessionError) -> None:
+    def _warn(self, error: Exception) -> None:
         _logger.warning(
             "%s took no sign of life: %s; if none gets through for %g s, other processes may take "
             "its sessions over",
@@ -138,16 +166,26 @@ class Hosted:
             self._timeout,
         )
 
-    async def _let_go(self) -> None:
+    async def _let_go(self, grace: float) -> None:
         lanes = (self._writing, self._reading)
+        try:
+            for lane in lanes:
+                await self._close_lane(lane, grace)
+        finally:
+            self.host = self._writing = self._reading = self._holder = None
+
+    async def _close_lane(self, lane: Executor | None, grace: float) -> None:
         shared = None if self.host is None else self.host.executor
-        self.host = self._writing = self._reading = self._holder = None
-        for lane in lanes:
-            if lane is not None and lane is not shared:
-                await lane.close(_GRACE)
+        if lane is not None and lane is not shared:
+            await lane.close(grace)
 
 
 async def _ended(task: asyncio.Task[None] | None) -> None:
     if task is not None and not task.done():
         task.cancel()
         await asyncio.wait((task,))
+
+
+def _look_at(closing: asyncio.Future[None]) -> None:
+    if not closing.cancelled():
+        closing.exception()  # nobody may wait for it any more

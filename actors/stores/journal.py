@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias
@@ -24,6 +24,7 @@ from ...messages.errors import BroodlineError, SessionError
 from ..executor import Executor, begin
 from ..store import Durability, StoreHost
 from .backend import Backend, Portion
+from .refusal import unwanted
 from .writer import DiskWriter
 
 _logger = logging.getLogger("broodline.store")
@@ -36,7 +37,7 @@ _Outcomes: TypeAlias = list[Exception | None]
 
 @dataclass(slots=True)
 class Tally:
-    """What a journal has done since it was made: writes, events in them, writes that failed."""
+    """What a journal has done: writes, events in them, sessions whose write failed."""
 
     writes: int = 0
     events: int = 0
@@ -52,7 +53,6 @@ class Journal:
         lane: Where writing happens.
         durability: What the writers say of themselves.
         window: Seconds from the first event of an idle queue to its write.
-        forget: Called with a writer that has nothing left to do.
     """
 
     def __init__(
@@ -63,7 +63,6 @@ class Journal:
         *,
         durability: Durability,
         window: float,
-        forget: Callable[[DiskWriter], None],
     ) -> None:
         self.durability: Durability = durability
         self.tally = Tally()
@@ -71,19 +70,20 @@ class Journal:
         self._host = host
         self._lane = lane
         self._window = window
-        self._forget = forget
         # By the end of their windows: all windows are of one length.
         self._queue: dict[DiskWriter, float] = {}
         self._due: dict[DiskWriter, None] = {}
         self._timer: asyncio.Task[None] | None = None
-        self._busy = False
+        self._busy = self._closed = False
         self._idle: asyncio.Future[None] | None = None
 
     def note(self, writer: DiskWriter) -> None:
         """Something waits behind an idle queue: open its window."""
         writer.noted = True
+        if self._closed:
+            return
         self._queue[writer] = self._host.clock.monotonic() + self._window
-        if self._timer is None:
+        if self._timer is None or self._timer.done():
             self._timer = self._host.spawn(self._watch_windows(), name="store window")
 
     def urge(self, writer: DiskWriter) -> None:
@@ -105,13 +105,17 @@ class Journal:
     def release(self, writer: DiskWriter, *, discard: bool) -> asyncio.Future[None] | None:
         """Write what waits, and give the lease back with it; None when there is nothing to do."""
         writer.releasing = True
-        unwritten = writer.new and not writer.busy and (discard or not writer.waiting)
-        if writer.lost is not None or unwritten:
+        if discard and writer.new:
+            writer.discarded = True
+            self._reject_all(writer, unwanted(writer.id))
+        if writer.lost is not None or writer.needless:
             self._drop(writer)
             return None
-        writer.farewell = _future()
-        self.urge(writer)
-        return writer.farewell
+        waiter = _future()
+        writer.waiters.append(waiter)
+        if not writer.busy:
+            self.urge(writer)
+        return waiter
 
     def pending(self) -> int:
         """How many writers have something in the queue."""
@@ -119,14 +123,20 @@ class Journal:
 
     async def close(self) -> None:
         """Let the write under way end, and the timer; what waits then stays unwritten."""
+        self._closed = True
+        self._queue.clear()
         if self._timer is not None and not self._timer.done():
             self._timer.cancel()
             await asyncio.wait((self._timer,))
-        self._queue.clear()
-        self._due.clear()
         if self._busy:
             self._idle = _future()
             await self._idle
+
+    def abandon(self, writer: DiskWriter, error: Exception) -> None:
+        """Write no more of it: its store has closed, and says `error` to who asks."""
+        writer.lost = writer.lost or error
+        self._reject_all(writer, writer.lost)
+        self._drop(writer)
 
     async def _watch_windows(self) -> None:
         try:
@@ -152,8 +162,7 @@ class Journal:
                 self._settle(writer)
             else:
                 writer.busy = True
-                flushed = bool(writer.waiters) or writer.farewell is not None
-                work.append((writer, portion, flushed))
+                work.append((writer, portion, bool(writer.waiters)))
         if work:
             self._start(work)
         elif self._due:
@@ -183,78 +192,81 @@ class Journal:
             told = partial(done, part)
             try:
                 begin(self._lane, told, self._backend.write, portions, now)
-            except Exception as error:  # the lane is closed
+            except BaseException as error:  # the lane is closed; or, inline, whatever ends all
                 asyncio.get_running_loop().call_soon(told, None, error)
+                if not isinstance(error, Exception):
+                    raise
 
     def _end(
         self, part: Sequence[_Work], outcomes: _Outcomes | None, error: BaseException | None
     ) -> None:
-        told: _Outcomes
-        if error is not None or outcomes is None:
-            self.tally.failures += 1
-            told = [_said(error, self._backend.place) for _ in part]
-        else:
-            told = outcomes
-        for (writer, portion, flushed), outcome in zip(part, told, strict=True):
-            self._take_in(writer, portion, outcome, flushed=flushed)
+        if error is not None or outcomes is None or len(outcomes) != len(part):
+            outcomes = [_said(error, self._backend.place)] * len(part)
+        untold: list[DiskWriter] = []
+        for (writer, portion, flushed), outcome in zip(part, outcomes, strict=True):
+            writer.busy = False
+            if outcome is None:
+                self._stored(writer, portion)
+            elif self._refused(writer, outcome, flushed=flushed):
+                untold.append(writer)
+        if untold:
+            _warn(untold)
 
-    def _take_in(
-        self, writer: DiskWriter, portion: Portion, outcome: Exception | None, *, flushed: bool
-    ) -> None:
-        writer.busy = False
-        if outcome is None:
-            self.tally.events += len(portion.events)
-            writer.succeeded(portion)
-            if portion.release:
-                self._drop(writer)
-            else:
-                self._settle(writer)
-            return
-        if not flushed and (writer.waiters or writer.farewell) and writer.lost is None:
+    def _stored(self, writer: DiskWriter, portion: Portion) -> None:
+        self.tally.events += len(portion.events)
+        writer.succeeded(portion)
+        if portion.release:
+            self._drop(writer)
+        else:
+            self._settle(writer)
+
+    def _refused(self, writer: DiskWriter, error: Exception, *, flushed: bool) -> bool:
+        """Take in that a write failed; whether nobody knows of that yet."""
+        self.tally.failures += 1
+        listening = any(not waiter.done() for waiter in writer.waiters)
+        known = writer.failure is not None
+        writer.failed(error)
+        if writer.releasing and writer.needless:
+            self._drop(writer)
+            return False
+        if listening and not flushed and writer.lost is None:
             self.urge(writer)  # the flush that came meanwhile has a try of its own
-            return
-        writer.failed(outcome)
-        if not flushed:
-            _logger.warning(
-                "session %r could not be written behind, %d events wait for the next try: %s",
-                writer.id,
-                writer.waiting,
-                outcome,
-            )
-        self._fail(writer, outcome)
+            return False
+        self._reject_all(writer, error)
+        if writer.lost is not None and writer.releasing:
+            self._drop(writer)
+        return not listening and not known
 
     def _settle(self, writer: DiskWriter) -> None:
         """Answer the flushes of a writer if nothing waits of it, else go on."""
         if writer.lost is not None:
-            self._fail(writer, writer.lost)
+            self._reject_all(writer, writer.lost)
+            if writer.releasing:
+                self._drop(writer)
             return
-        if writer.waiting or (writer.releasing and not writer.new):
-            if writer.waiters or writer.farewell is not None:
+        if not writer.needless and (writer.waiting or writer.releasing):
+            if writer.waiters:
                 self.urge(writer)
             return
         self._queue.pop(writer, None)
         writer.noted = False
-        _resolve_all(writer)
         if writer.releasing:
             self._drop(writer)
+        else:
+            _resolve_all(writer)
 
-    def _fail(self, writer: DiskWriter, error: Exception) -> None:
-        waiters, farewell = writer.waiters, writer.farewell
-        writer.waiters, writer.farewell = [], None
+    def _reject_all(self, writer: DiskWriter, error: Exception) -> None:
+        waiters, writer.waiters = writer.waiters, []
         for waiter in waiters:
-            _reject(waiter, error)
-        _reject(farewell, error)
-        if writer.lost is not None and writer.releasing:
-            self._drop(writer)
+            if not waiter.done():
+                waiter.set_exception(error)
 
     def _drop(self, writer: DiskWriter) -> None:
         self._queue.pop(writer, None)
         self._due.pop(writer, None)
-        farewell, writer.farewell = writer.farewell, None
-        writer.gone = True
-        self._forget(writer)
+        writer.gone = writer.noted = True  # what its session still says is nobody's concern
+        writer.forget(writer)
         _resolve_all(writer)
-        _resolve(farewell)
 
 
 def _future() -> asyncio.Future[None]:
@@ -279,9 +291,16 @@ def _resolve_all(writer: DiskWriter) -> None:
         _resolve(waiter)
 
 
-def _reject(future: asyncio.Future[None] | None, error: Exception) -> None:
-    if future is not None and not future.done():
-        future.set_exception(error)
+def _warn(writers: Sequence[DiskWriter]) -> None:
+    """Say once of an outage what nobody waited for."""
+    first = writers[0]
+    _logger.warning(
+        "session %r and %d more could not be written behind, %d events wait for the next try: %s",
+        first.id,
+        len(writers) - 1,
+        sum(writer.waiting for writer in writers),
+        first.failure,
+    )
 
 
 def _said(error: BaseException | None, place: str) -> Exception:

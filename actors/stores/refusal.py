@@ -76,3 +76,12 @@ def mismatch(session_id: str, stored: int, seq: int, expected: int) -> SessionEr
         code="SEQ_MISMATCH",
         details={"session": session_id, "stored": stored, "seq": seq},
     )
+
+
+def unwanted(session_id: str) -> SessionError:
+    """It was discarded before anything of it was stored."""
+    return SessionError(
+        f"session {session_id!r} was discarded, and nothing of it is stored; make another one",
+        code="SESSION_NOT_LIVE",
+        details={"session": session_id},
+    )

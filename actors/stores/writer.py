@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from ...messages.errors import SessionError, SessionLeasedError
@@ -11,7 +11,7 @@ from ...messages.event import Event
 from ...messages.header import SessionHeader
 from ..store import Durability, Lease
 from .backend import Portion
-from .refusal import mismatch
+from .refusal import given_back, mismatch, unwanted
 
 if TYPE_CHECKING:
     from .journal import Journal
@@ -38,11 +38,12 @@ class DiskWriter:
         releasing: The lease is to be given back with the next write.
         noted: The journal knows that something waits.
         busy: A write of it is under way.
-        waiters: What flushes wait for, each for its own.
-        farewell: What the release waits for, or None.
+        waiters: What flushes and releases wait for, each for its own.
         lost: Why nothing can be written any more, or None.
+        discarded: Nobody wanted the session: nothing of it need be stored.
         gone: The store knows it no more.
         order: Keeps batches apart that are appended without a live session.
+        forget: Called with it when it has nothing left to do.
     """
 
     __slots__ = (
@@ -51,7 +52,8 @@ class DiskWriter:
         "attached",
         "base",
         "busy",
-        "farewell",
+        "discarded",
+        "forget",
         "gone",
         "header",
         "id",
@@ -67,18 +69,20 @@ class DiskWriter:
         "waiters",
     )
 
-    def __init__(self, journal: Journal, session_id: str) -> None:
+    def __init__(
+        self, journal: Journal, session_id: str, forget: Callable[[DiskWriter], None]
+    ) -> None:
         self._journal = journal
         self.id = session_id
+        self.forget = forget
         self.header: SessionHeader | None = None
         self.lease: Lease | None = None
-        self.log: list[Event] | None = None
+        self.log: Sequence[Event] | None = None
         self.base = self.stored = 0
-        self.attached = self.gone = False
-        self.order = asyncio.Lock()
+        self.attached = self.gone = self.discarded = False
+        self.order: asyncio.Lock | None = None
         self.new = self.projected = self.releasing = self.noted = self.busy = False
         self.waiters: list[asyncio.Future[None]] = []
-        self.farewell: asyncio.Future[None] | None = None
         self.lost: Exception | None = None
         self._failure: Exception | None = None
 
@@ -110,28 +114,30 @@ class DiskWriter:
     async def flush(self) -> bool:
         """See `Writer.flush`."""
         if self.lost is not None:
-            raise self.lost
-        if self.gone:
-            raise SessionError(
-                f"session {self.id!r} has left its store; resume it to go on",
-                code="SESSION_NOT_LIVE",
-            )
+            raise self.lost.with_traceback(None)  # or it would grow with every flush
+        if self.gone or self.discarded:
+            raise unwanted(self.id) if self.discarded else _left(self.id)
         if self._failure is None and not self.waiting and not self.busy:
             return True
         await self._journal.flush(self)
         return True
 
     def release(self, *, discard: bool = False) -> asyncio.Future[None] | None:
-        """See `Writer.release`."""
-        if self.gone:
-            return None
-        if self.farewell is not None and not self.farewell.done():
-            return self.farewell
-        return self._journal.release(self, discard=discard)
+        """See `Writer.release`; one future for each who asks."""
+        return None if self.gone else self._journal.release(self, discard=discard)
 
-    async def append(self, batch: list[Event]) -> None:
-        """Store a batch without a live session; see `Store.append`."""
+    async def append(self, batch: Sequence[Event]) -> None:
+        """Store a batch without a live session; see `Store.append`.
+
+        It runs to its end, whoever waits for it: a write cannot be called back, and what
+        comes next must know how much is stored.
+        """
+        if self.order is None:
+            self.order = asyncio.Lock()
         async with self.order:
+            if self.releasing or self.gone:
+                assert self.lease is not None
+                raise self.lost or given_back(self.lease)
             for seq, event in enumerate(batch, self.stored):
                 if event.seq != seq:
                     raise mismatch(self.id, self.stored, event.seq, seq)
@@ -141,7 +147,26 @@ class DiskWriter:
             try:
                 await self.flush()
             finally:
-                self.log = None  # a batch that was refused leaves nothing behind
+                # A batch that was refused leaves nothing behind.
+                self.log, self._failure = None, self.lost
+
+    # What the store does with it.
+
+    def begin(self, header: SessionHeader, *, projected: bool) -> Lease:
+        """Make it the writer of a new session."""
+        self.header, self.new, self.projected = header, True, projected
+        self.lease = Lease(header.id, 1, 0)
+        return self.lease
+
+    def hold(self, header: SessionHeader, lease: Lease) -> None:
+        """Make it the writer of a stored session."""
+        self.header, self.lease, self.stored = header, lease, lease.next_seq
+
+    def attach(self, header: SessionHeader, log: list[Event]) -> None:
+        """Begin to write a live log."""
+        self.header, self.base, self.log, self.attached = header, 0, log, True
+        if self.waiting:
+            self._journal.note(self)
 
     # What the journal sees.
 
@@ -151,14 +176,23 @@ class DiskWriter:
         return 0 if self.log is None else self.base + len(self.log) - self.stored
 
     @property
-    def draining(self) -> bool:
-        """Whether its session has gone, and only what it left is still to be written."""
-        return self.releasing
+    def unsettled(self) -> bool:
+        """Whether something of it is to be written, or could not be."""
+        return bool(self.releasing or self.waiting or self.busy or self._failure is not None)
+
+    @property
+    def needless(self) -> bool:
+        """Whether it can go without a trace."""
+        return self.new and not self.busy and (self.discarded or not self.waiting)
+
+    def barrier(self) -> asyncio.Future[None]:
+        """What is done when all of it is stored."""
+        return self._journal.flush(self)
 
     def portion(self) -> Portion | None:
         """What is to be written now; None if that is nothing."""
         events: Sequence[Event] = () if self.log is None else self.log[self.stored - self.base :]
-        if not events and (self.new or not self.releasing):
+        if self.needless or not (events or self.releasing):
             return None
         assert self.lease is not None
         assert self.header is not None
@@ -177,7 +211,7 @@ class DiskWriter:
         self.stored += len(portion.events)
         self._failure = None
         if portion.events:
-            self.new = False
+            self.new = self.discarded = False
 
     def failed(self, error: Exception) -> None:
         """Take in that a portion was refused, for now or for good."""
@@ -185,3 +219,9 @@ class DiskWriter:
         final = isinstance(error, SessionError) and error.code in _FINAL
         if final or isinstance(error, SessionLeasedError):
             self.lost = error
+
+
+def _left(session_id: str) -> SessionError:
+    return SessionError(
+        f"session {session_id!r} has left its store; resume it to go on", code="SESSION_NOT_LIVE"
+    )
