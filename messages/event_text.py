@@ -16,9 +16,10 @@ from .event import Event
 from .header import SessionHeader
 from .header_codec import decode_header, encode_header
 from .json_text import read_json, write_json
-from .line_reader import LineReader
+from .line_reader import LineReader, numbered
 from .line_writer import write_line
 from .lossless import is_text
+from .payload import HeaderLogged, UnrecordedTools
 from .plain import name_text, quoted
 
 
@@ -26,24 +27,38 @@ def encode_line(event: Event) -> str:
     """Write an event as one line, without its end.
 
     Raises:
-        ConfigurationError: If it cannot be written, naming its number.
+        ConfigurationError: If it cannot be written, naming its number: no reader takes tools
+            that nobody recorded (`UnrecordedTools`) where a store's own log has a list.
     """
-    try:
-        line = write_line(event)
-        if line is not None and (line.isascii() or is_text(line)):
-            return line
-    except (ValueError, TypeError, AttributeError, KeyError, RecursionError):
-        pass  # told by the encoders of the codec, or written by them
-    return _line(event, encode_event)
+    return _quick(event) or _line(event, _stored)
 
 
 def encode_projected(event: Event) -> str:
     """Write an event of a recording: without number and time.
 
     Raises:
-        ConfigurationError: As `encode_line`.
+        ConfigurationError: If it cannot be written, naming its number.
     """
-    return _line(event, _projected)
+    line = _quick(event)
+    if line is None:
+        return _line(event, _projected)
+    return line.replace(f',"seq":{event.seq:d},"time":{event.time:d}', "", 1)
+
+
+def _quick(event: Event) -> str | None:
+    """The whole line of an event of the usual types; None for what is left to the codec."""
+    try:
+        line = write_line(event)
+    except (ValueError, TypeError, AttributeError, KeyError, RecursionError):
+        return None  # told by the encoders of the codec, or written by them
+    return line if line is not None and (line.isascii() or is_text(line)) else None
+
+
+def _stored(event: Event) -> dict[str, Any]:
+    data = event.data
+    if isinstance(data, HeaderLogged) and isinstance(data.header.tools, UnrecordedTools):
+        raise ValueError("the tools of its header were not recorded; give it a list, or None")
+    return encode_event(event)
 
 
 def _projected(event: Event) -> dict[str, Any]:
@@ -84,15 +99,15 @@ def decode_lines(
         SessionFormatUnsupportedError: At the first of a type that this build does not know
             and may not pass over; ``index`` likewise.
     """
-    read = None if projected else LineReader().read
+    read = LineReader().read
     events: list[Event] = []
     for seq, line in enumerate(lines, first_seq):
         event: Event | None = None
-        if read is not None:
-            try:
-                event = read(line.decode() if isinstance(line, bytes) else line, seq)
-            except UnicodeDecodeError:
-                pass  # told below
+        try:
+            text = line.decode() if isinstance(line, bytes) else line
+            event = read(numbered(text, seq) if projected else text, seq)
+        except UnicodeDecodeError:
+            pass  # told below
         if event is None:
             event = _decoded(line, seq, seq - first_seq, projected)
         events.append(event)

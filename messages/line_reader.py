@@ -69,6 +69,7 @@ _DELTAS: Mapping[str, type[Any]] = {
 _STAMP = f'"seq":({NATURAL}),"time":({NATURAL}),"data":'
 _STEP = rf'\{{"turn":({ORDINAL}),"step":({ORDINAL})'
 
+_PROJECTED = re.compile(r'\{"type":"[a-z/-]+",(?="data":)').match
 _HEAD = re.compile(rf'\{{"type":"([a-z/-]+)",{_STAMP}').match
 _DELTA = re.compile(
     rf'\{{"type":"assistant/chunk",{_STAMP}'
@@ -84,6 +85,14 @@ _OPTIONS: Mapping[str, _Options] = {
     "}": (None, None, False),
     ',"surfaceOp":"append"}': ("append", None, False),
 }
+
+
+def numbered(line: str, seq: int) -> str:
+    """A line of the projected form as one of the other form; one with a number as ``""``."""
+    head = _PROJECTED(line)
+    if head is None:
+        return ""
+    return f'{head[0]}"seq":{seq},"time":0,{line[head.end() :]}'
 
 
 class LineReader:

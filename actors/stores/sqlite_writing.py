@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from ...messages.errors import BroodlineError, SessionError
 from ...messages.event import Event
-from ...messages.event_text import encode_header_line, encode_line
+from ...messages.event_text import encode_header_line, encode_line, encode_projected
 from ..store import Lease, StoredLog
 from .backend import Portion
 from .holder import Holder, standing
@@ -126,7 +126,8 @@ class SqliteWriting:
         drafts: dict[int, Draft] = {}
         for index, portion in enumerate(portions):
             try:
-                lines = self._lines(portion.header.id, portion.events, portion.first_seq)
+                write = encode_projected if portion.projected else encode_line
+                lines = self._lines(portion.header.id, portion.events, portion.first_seq, write)
                 drafts[index] = Draft(portion, lines)
             except SessionError as error:
                 results[index] = error
@@ -188,14 +189,20 @@ class SqliteWriting:
             raise changed(self._place, session_id, fence)
         return found
 
-    def _lines(self, session_id: str, events: Sequence[Event], first_seq: int) -> list[str]:
+    def _lines(
+        self,
+        session_id: str,
+        events: Sequence[Event],
+        first_seq: int,
+        write: Callable[[Event], str] = encode_line,
+    ) -> list[str]:
         """The events as they are stored, once it is sure that they follow what is."""
         lines: list[str] = []
         for seq, event in enumerate(events, first_seq):
             if event.seq != seq:
                 raise mismatch(self._place, session_id, seq, event.seq)
             try:
-                lines.append(encode_line(event))
+                lines.append(write(event))
             except (BroodlineError, ValueError, TypeError, RecursionError) as error:
                 raise unwritable(self._place, session_id, seq, error) from error
         return lines
