@@ -155,8 +155,8 @@ Kept: TypeAlias = Annotated[
         "--store",
         metavar="STORE",
         callback=_store,
-        help="Keep the sessions in sqlite:PATH or jsonl:FOLDER, and go on where a killed run "
-        "stopped.",
+        help="Keep the sessions, and go on where a killed run stopped: sqlite:PATH or "
+        "jsonl:FOLDER.",
     ),
 ]
 Live: TypeAlias = Annotated[

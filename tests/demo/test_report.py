@@ -6,6 +6,7 @@ import json
 import os
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -143,7 +144,7 @@ def test_a_pattern_that_no_file_has_is_told() -> None:
 
 def test_an_interrupted_survey_says_what_was_stopped() -> None:
     """demo: the summary of an interrupt names its cause and how many agents were stopped."""
-    sums = {"agents": 5, "turns": 4, "calls": 3, "stopped": 2}
+    sums: Any = {"agents": 5, "turns": 4, "calls": 3, "stopped": 2}
     report = Report("/x", EVERYTHING, "interrupted", None, problem="Ctrl-C", **sums)
     stopped = "demo: 5 agents, 4 turns, 3 tool calls, interrupted: Ctrl-C; stopped 2 agents"
     assert lines(report) == [f"{stopped}, none is left"]

@@ -103,7 +103,7 @@ class Board:
         self.files = 0
         self.lines = 0
         self.stopped = 0
-        self.on_disk: int | None = None  # calls that an earlier run left, if this one goes on
+        self.on_disk: int | None = None  # calls that earlier runs left, if this one goes on
         self.picture: Board | None = None  # the whole survey at its end, over all its runs
 
     @property

@@ -16,7 +16,7 @@ from typing import TextIO
 
 from rich.console import Console
 
-from .board import Board
+from .board import Board, number_of
 from .folder import reason_of
 from .name import shown
 from .paper import Sheet, paper
@@ -77,9 +77,21 @@ class Errand:
             report = asyncio.run(self._survey())
         if report.status == "interrupted":
             self._tell_interruption(report)
-        elif self.board.on_disk is not None and not self.telling.quiet:
-            tell(f"demo: went on: {self.board.on_disk} of {report.calls} tool calls were on disk")
+        if self.order.store is not None and not self.telling.quiet:
+            tell(f"demo: {self._keeping(report, self.order.store)}")
         return self._code(report) if self._print(report) else READER_GONE
+
+    def _keeping(self, report: Report, store: str) -> str:
+        """What the store was good for, in one line."""
+        took = f"{report.seconds:.1f} s"
+        if report.status == "interrupted":
+            return f"what is done is kept in {shown(store)}; the same command goes on from there"
+        if (before := self.board.on_disk) is None:
+            return f"{number_of(self.board.calls, 'call')} done in {took}, kept in {shown(store)}"
+        # Of a survey that failed there may be no sum over all its runs.
+        calls = max(report.calls, before)
+        done = f"{self.board.calls:,} done now in {took}"
+        return f"resumed: {before:,} of {number_of(calls, 'call')} were on disk, {done}"
 
     async def _survey(self) -> Report:
         interruption = Interruption()
@@ -91,7 +103,9 @@ class Errand:
                 progress.say("demo: stopping all agents; once more ends it at once")
 
             with caught(stop, progress.give_back):
-                return await survey(self.order, self.board, interruption, progress.tick)
+                return await survey(
+                    self.order, self.board, interruption, progress.tick, progress.say
+                )
 
     @contextmanager
     def _progress(self) -> Generator[Progress]:

@@ -2,36 +2,44 @@
 
 An agent of a run that was killed has its log; the agent that takes its place begins with
 that log as its seed. So its rules see every answer that had come in, and ask only for
-what is missing. Whom an agent had delegated to stands in its log, too.
+what is missing. Whose child a session was stands in its header.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..actors.store import Store
 from ..messages.content import ToolCall, ToolResult, text_of
 from ..messages.errors import SessionError
 from ..messages.event import Event
-from ..messages.payload import AssistantReplied, CatalogChanged, ToolAnswered, UserMessageLogged
+from ..messages.payload import AssistantReplied, ToolAnswered, UserMessageLogged
 from ..providers.contract import InProcessSpec, ProviderCapabilities, ResolvedRequest
 from .board import Board, Node
 from .facts import Facts
 from .rules import was_cut_off
 from .task import Task
-from .watch import TOP, end_of
+from .watch import FAILED, TOP, end_of
 
 SUBAGENT = "subagent"
+"""The tool that delegates."""
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
-    """A call that has its answer: what was called, and the answer's text."""
+class Kept:
+    """The session that has most of a task's work.
 
-    name: str
-    arguments: str
-    text: str
+    Attributes:
+        id: Its id.
+        finished: Whether its agent gave its answer.
+        calls: How many of its calls have an answer.
+    """
+
+    id: str
+    finished: bool
+    calls: int
 
 
 def task_in(events: Sequence[Event]) -> Task | None:
@@ -44,26 +52,21 @@ def task_in(events: Sequence[Event]) -> Task | None:
     return None
 
 
-def answered_in(events: Sequence[Event]) -> list[Answered]:
-    """The calls of a log that have an answer, each once, in the order they were first made."""
+def answered_in(events: Sequence[Event]) -> list[tuple[str, str]]:
+    """Name and arguments of the calls that have an answer, in the order they were first made."""
     made: dict[str, tuple[str, str]] = {}
-    found: dict[tuple[str, str], str | None] = {}
+    answered: set[tuple[str, str]] = set()
     for event in events:
         data = event.data
         if isinstance(data, AssistantReplied):
             for block in data.message.content:
                 if isinstance(block, ToolCall):
                     made[block.id] = (block.name, block.arguments)
-                    found.setdefault(made[block.id], None)
-        elif isinstance(data, ToolAnswered) and not was_cut_off(data.message):
-            for block in data.message.content:
-                if isinstance(block, ToolResult) and block.tool_call_id in made:
-                    found[made[block.tool_call_id]] = text_of(block.content)
-    return [
-        Answered(name, arguments, text)
-        for (name, arguments), text in found.items()
-        if text is not None
-    ]
+        elif isinstance(data, ToolAnswered):
+            for result in data.message.content:
+                if isinstance(result, ToolResult) and not was_cut_off(data.message, result):
+                    answered.add(made[result.tool_call_id])
+    return [call for call in dict.fromkeys(made.values()) if call in answered]
 
 
 def facts_in(events: Sequence[Event]) -> Facts | None:
@@ -82,16 +85,20 @@ def facts_in(events: Sequence[Event]) -> Facts | None:
 
 
 class Heritage:
-    """Finds the logs of earlier agents.
+    """What a store has of one survey. It reads only.
+
+    A folder has one task in a survey and thus one agent in a run; over several runs the
+    sessions of a task follow each other, each beginning with the log of the one before.
 
     Args:
-        store: Where they are kept. Read only.
+        store: Where the sessions are kept, open when it is read.
+        root: Id of the root agent.
     """
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, root: str) -> None:
         self._store = store
-        # A child's task never changes, so its log is read once to know it.
-        self._tasks: dict[str, Task] = {}
+        self._root = root
+        self._kept: dict[Task, Kept] = {}
 
     async def log_of(self, session_id: str) -> Sequence[Event]:
         """The log of a session, closed; empty if none is stored."""
@@ -102,48 +109,52 @@ class Heritage:
                 return ()
             raise
 
-    async def child_of(
-        self, events: Sequence[Event], task: Task
-    ) -> tuple[str, Sequence[Event]] | None:
-        """The latest child that a parent's log names for a task, and its log."""
-        for child in _children(events):
-            known = self._tasks.get(child)
-            if known is not None and known != task:
-                continue
-            log = await self.log_of(child)
-            found = task_in(log)
-            if found is not None:
-                self._tasks[child] = found
-            if found == task:
-                return child, log
-        return None
+    async def read(self) -> int:
+        """Find the sessions of all agents of all runs.
 
-    async def picture(self, root: str) -> Board:
-        """All agents of a survey as their logs tell, whoever of them worked in which run."""
-        board = Board()
-        waiting: list[tuple[str, str | None, Sequence[Event]]] = [
-            (root, None, await self.log_of(root))
-        ]
+        Returns:
+            How many calls have an answer on disk.
+        """
+        self._kept = {}
+        waiting = [self._root]
         while waiting:
-            name, parent, events = waiting.pop(0)
-            node = _seated(board, name, parent, events)
-            for call in answered_in(events):
+            name = waiting.pop()
+            log = await self.log_of(name)
+            task = task_in(log)
+            if task is not None:
+                self._note(task, Kept(name, facts_in(log) is not None, len(answered_in(log))))
+            for snapshot in await self._store.list_snapshots(parent=name):
+                waiting.append(snapshot.header.id)
+        return sum(kept.calls for kept in self._kept.values())
+
+    def _note(self, task: Task, found: Kept) -> None:
+        best = self._kept.get(task)
+        if best is None or (found.finished, found.calls) > (best.finished, best.calls):
+            self._kept[task] = found
+
+    async def seed_for(self, task: Task) -> tuple[Event, ...] | None:
+        """The log that an agent with this task goes on from; None if there is none."""
+        kept = self._kept.get(task)
+        return None if kept is None else tuple(await self.log_of(kept.id))
+
+    async def picture(self) -> Board:
+        """All agents of a survey that has ended, whoever of them worked in which run."""
+        await self.read()
+        board = Board()
+        waiting: deque[tuple[str, str | None]] = deque([(self._root, None)])
+        while waiting:
+            name, parent = waiting.popleft()
+            log = await self.log_of(name)
+            node = _seated(board, name, parent, log)
+            for tool, arguments in answered_in(log):
                 node.calls += 1
                 board.calls += 1
-                task = Task.of_call(call.arguments) if call.name == SUBAGENT else None
-                found = None if task is None else await self.child_of(events, task)
-                if found is not None:
-                    waiting.append((found[0], name, found[1]))
+                task = Task.of_call(arguments) if tool == SUBAGENT else None
+                if task is not None and task in self._kept:
+                    waiting.append((self._kept[task].id, name))
         for node in reversed(list(board.nodes.values())):
             board.ended(node.id, end_of(node))
         return board
-
-
-def _children(events: Sequence[Event]) -> Iterator[str]:
-    """The children that a log names, the latest first."""
-    for event in reversed(events):
-        if isinstance(event.data, CatalogChanged) and event.data.change == "added":
-            yield event.data.id
 
 
 def _seated(board: Board, name: str, parent: str | None, events: Sequence[Event]) -> Node:
@@ -154,7 +165,9 @@ def _seated(board: Board, name: str, parent: str | None, events: Sequence[Event]
         node.label = task.folder.rpartition("/")[2] or TOP
     board.turns += 1
     facts = facts_in(events)
-    if facts is not None:
+    if facts is None:
+        node.doing = FAILED
+    else:
         board.answered(node, facts)
     return node
 
@@ -163,20 +176,18 @@ class HeirProvider:
     """Makes children that go on where an earlier child with the same task stopped.
 
     Args:
+        heritage: Where the logs of earlier children are found.
         name: What it is registered under.
     """
 
     capabilities = ProviderCapabilities(depth_limit=True)
     inherits_parent_context = False
 
-    def __init__(self, name: str = "heir") -> None:
+    def __init__(self, heritage: Heritage, name: str = "heir") -> None:
         self.name = name
-        self.heritage: Heritage | None = None
+        self._heritage = heritage
 
     async def prepare_one_shot(self, request: ResolvedRequest) -> InProcessSpec:
         """A recipe whose seed is the earlier child's log; without one, a fresh child."""
         task = Task.read(text_of(request.prompt))
-        if self.heritage is None or task is None:
-            return InProcessSpec(None)
-        found = await self.heritage.child_of(request.parent.session.events, task)
-        return InProcessSpec(None) if found is None else InProcessSpec(tuple(found[1]))
+        return InProcessSpec(None if task is None else await self._heritage.seed_for(task))

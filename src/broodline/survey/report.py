@@ -68,6 +68,8 @@ class Report:
         stopped: Agents that were stopped at work by an interrupt.
         left: Agents that could not be stopped; 0 unless something is wrong.
         problem: Why it failed, or what interrupted it.
+        kept: Its sessions are in a store: the document is the same however many runs it took, so
+            it leaves the seconds out.
     """
 
     root: str
@@ -81,6 +83,7 @@ class Report:
     stopped: int = 0
     left: int = 0
     problem: str | None = None
+    kept: bool = False
 
     def summary(self) -> str:
         """The last line of the demo."""
@@ -108,7 +111,7 @@ class Report:
             "toolCalls": self.calls,
             "stopped": self.stopped,
             "left": self.left,
-            "seconds": round(self.seconds, 3),
+            "seconds": None if self.kept else round(self.seconds, 3),
             "facts": self.facts and self.facts.to_dict(),
         }
         if explain:

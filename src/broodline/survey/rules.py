@@ -14,6 +14,7 @@ from typing import Any
 
 from ..messages.content import ToolCall, ToolResult, text_of
 from ..messages.message import AssistantMessage, Message, ToolMessage
+from ..supervision.report import headline
 from .facts import Facts, Largest, Noted, Place
 from .folder import VANISHED
 from .task import Task, task_of
@@ -28,6 +29,12 @@ REASON_KEPT = 300
 
 LABEL_KEPT = 60
 """Characters of a folder's path in a child's label; the end is kept."""
+
+_CUT_OFF = "interrupted-tool-result-"
+"""How the id of a result begins that a log was closed with: its process had ended."""
+
+_CALLED_OFF = ("Error: tool call aborted", f"Error: {headline('aborted')}")
+"""How the result begins of a call, or a child, that a stop of the survey ended."""
 
 _NONE = Noted().to_dict()
 _NO_OUTLINE: dict[str, Any] = {
@@ -174,16 +181,21 @@ def _calls_of(messages: Sequence[Message]) -> tuple[int, dict[_Key, _Answer]]:
             if isinstance(message, AssistantMessage) and isinstance(block, ToolCall):
                 made[block.id] = (block.name, block.arguments)
             elif isinstance(message, ToolMessage) and isinstance(block, ToolResult):
-                if was_cut_off(message):
+                if was_cut_off(message, block):
                     continue
                 answer = _Answer(text_of(block.content), block.is_error)
                 answers[made[block.tool_call_id]] = answer
     return len(made), answers
 
 
-def was_cut_off(message: ToolMessage) -> bool:
-    """Whether it only says that the process ended before the call did: it is made again."""
-    return message.id.startswith("interrupted-tool-result-")
+def was_cut_off(message: ToolMessage, result: ToolResult) -> bool:
+    """Whether a result only says that the survey ended before the call did: it is made again.
+
+    Source: spec core 4; DESIGN section 4.
+    """
+    if message.id.startswith(_CUT_OFF):
+        return True
+    return result.is_error and text_of(result.content).startswith(_CALLED_OFF)
 
 
 def _value(progress: _Progress, answer: _Answer | None, folder: str) -> dict[str, Any] | None:

@@ -5,24 +5,27 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ..actors.fold import select_output
 from ..actors.handle import AgentHandle
 from ..actors.models import RuleModel
+from ..actors.store import Store
 from ..actors.stores.memory import MemoryStore
 from ..messages.content import text_of
-from ..messages.errors import BroodlineError
+from ..messages.errors import BroodlineError, SessionError
+from ..messages.event import Event
 from ..messages.payload import TurnEnd
 from ..supervision.furnishing import store_named
 from ..supervision.runtime import Runtime
 from ..supervision.tool import SubagentTool
-from .board import Board
+from .board import Board, number_of
 from .facts import Facts
 from .folder import EVERYTHING, Selection
 from .ground import PAGE, Ground
-from .heritage import HeirProvider, Heritage, facts_in
+from .heritage import HeirProvider, Heritage
+from .name import shown
 from .report import Report
 from .rules import next_message
 from .task import PERSONA, Task
@@ -41,6 +44,8 @@ itself for as long as one of the files surveyed takes, which is no news."""
 
 PATIENCE = 5.0
 """Seconds that work in progress may take to stop."""
+
+ELSEWHERE = "this survey is at work in another process, in the same store; wait for it or stop it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +97,11 @@ class Interruption:
 
 
 async def survey(
-    order: Order, board: Board, interruption: Interruption, tick: Callable[[], None]
+    order: Order,
+    board: Board,
+    interruption: Interruption,
+    tick: Callable[[], None],
+    say: Callable[[str], None] = lambda line: None,
 ) -> Report:
     """Run a survey to its end, or until it is interrupted. Leaves nothing running.
 
@@ -101,15 +110,16 @@ async def survey(
         board: Kept up to date meanwhile.
         interruption: Stops the whole tree.
         tick: Called about every `TICK` seconds, on the loop.
+        say: Told in one line what was found in the store, if anything was.
     """
     start = asyncio.get_running_loop().time()
     facts: Facts | None = None
     problem: str | None = None
     try:
-        facts, problem = await _run(order, board, interruption, tick)
+        facts, problem = await _run(order, board, interruption, tick, say)
     except (BroodlineError, ExceptionGroup) as error:
         # The runtime did not let go of everything, or could not even begin: told, not raised.
-        problem = str(error)
+        problem = _told(error)
     drawn = board.picture or board
     status = "ok" if problem is None else "failed"
     if interruption.cause is not None and facts is None:
@@ -126,26 +136,54 @@ async def survey(
         stopped=drawn.stopped,
         left=len(board.running),
         problem=interruption.cause if status == "interrupted" else problem,
+        kept=order.store is not None,
     )
 
 
+def _told(error: BroodlineError | ExceptionGroup[Exception]) -> str:
+    """What went wrong, in words about the survey where the error speaks of its session."""
+    if isinstance(error, SessionError) and error.code in (
+        "SESSION_LEASED",
+        "SESSION_ALREADY_EXISTS",
+    ):
+        return ELSEWHERE
+    return str(error)
+
+
 async def _run(
-    order: Order, board: Board, interruption: Interruption, tick: Callable[[], None]
+    order: Order,
+    board: Board,
+    interruption: Interruption,
+    tick: Callable[[], None],
+    say: Callable[[str], None],
 ) -> tuple[Facts | None, str | None]:
     ground = Ground(order.root, order.selection, order.page)
-    heir = HeirProvider()
-    async with _runtime(order, ground, heir) as runtime:
+    store = MemoryStore(keep_ended=False) if order.store is None else store_named(order.store)
+    heritage = None if order.store is None else Heritage(store, order.id)
+    async with _runtime(order, ground, store, heritage) as runtime:
+        if heritage is not None:
+            outcome = outcome_in(await heritage.log_of(order.id))
+            if outcome[0] is not None:
+                tick()
+                board.picture = await heritage.picture()
+                board.on_disk = board.picture.calls
+                say(f"demo: the survey of {shown(order.root)} is finished: told as it is on disk")
+                return outcome
         with watch(runtime, board):
-            heritage = heir.heritage = None if order.store is None else Heritage(runtime.store)
             root = await _root(runtime, order, board, heritage)
-            if facts_in(root.agent.session.events) is None:
-                await root.followup(Task("", order.depth).prompt())
+            if board.on_disk is not None:
+                tick()
+                calls = number_of(board.on_disk, "call")
+                verb = "is" if board.on_disk == 1 else "are"
+                say(f"demo: continuing the survey of {shown(order.root)}: {calls} {verb} on disk")
+            await root.followup(Task("", order.depth).prompt())
             done = await finished(root, interruption, tick)
-            outcome = _answer(root) if done else (None, None)
+            outcome = outcome_in(root.agent.session.events) if done else (None, None)
             await root.dispose()
             tick()
-            if heritage is not None and done:
-                board.picture = await heritage.picture(root.id)
+        if heritage is not None and done:
+            await store.flush()
+            board.picture = await heritage.picture()
     return outcome
 
 
@@ -157,14 +195,14 @@ async def _root(
         return await runtime.agents.create()
     if not await heritage.log_of(order.id):
         return await runtime.agents.create(id=order.id)
+    # First the right to write it: what is read then is nobody else's any more.
     root = await runtime.agents.resume(order.id)
-    board.on_disk = (await heritage.picture(order.id)).calls
+    board.on_disk = await heritage.read()
     return root
 
 
-def _runtime(order: Order, ground: Ground, heir: HeirProvider) -> Runtime:
-    kept = order.store is not None
-    store = MemoryStore(keep_ended=False) if order.store is None else store_named(order.store)
+def _runtime(order: Order, ground: Ground, store: Store, heritage: Heritage | None) -> Runtime:
+    heirs = [] if heritage is None else [HeirProvider(heritage)]
     return Runtime(
         model=RuleModel(
             lambda conversation: next_message(conversation.messages), latency=order.pace
@@ -172,10 +210,12 @@ def _runtime(order: Order, ground: Ground, heir: HeirProvider) -> Runtime:
         tools=[
             *survey_tools(ground),
             SubagentTool(
-                heir.name if kept else "spawn", max_depth=order.depth, result_limit=ANSWER_LIMIT
+                heirs[0].name if heirs else "spawn",
+                max_depth=order.depth,
+                result_limit=ANSWER_LIMIT,
             ),
         ],
-        providers=[heir] if kept else [],
+        providers=heirs,
         persona=PERSONA,
         store=store,
         tool_parallelism=order.jobs,
@@ -212,9 +252,8 @@ async def finished(root: AgentHandle, interruption: Interruption, tick: Callable
         await asyncio.gather(*waits, return_exceptions=True)
 
 
-def _answer(root: AgentHandle) -> tuple[Facts | None, str | None]:
-    """What the root agent answered, and what is wrong with it."""
-    events = root.agent.session.events
+def outcome_in(events: Sequence[Event]) -> tuple[Facts | None, str | None]:
+    """What the root agent answered by its log, and what is wrong with it."""
     end = next((event.data for event in reversed(events) if isinstance(event.data, TurnEnd)), None)
     if end is None or end.reason.kind != "completed":
         failure = end.reason.error if end is not None else None
