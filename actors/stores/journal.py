@@ -15,9 +15,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import takewhile
 from typing import Any, TypeAlias
 
 from ...messages.errors import BroodlineError, SessionError
@@ -32,7 +33,7 @@ _logger = logging.getLogger("broodline.store")
 
 _Work: TypeAlias = tuple[DiskWriter, Portion, bool]
 """What is written, and whether somebody waited for it when it began."""
-_Outcomes: TypeAlias = list[Exception | None]
+_Outcomes: TypeAlias = Sequence[Exception | None]
 
 
 @dataclass(slots=True)
@@ -75,6 +76,8 @@ class Journal:
         self._due: dict[DiskWriter, None] = {}
         self._timer: asyncio.Task[None] | None = None
         self._busy = self._closed = False
+        # Nothing could be written the last time: that is told once, not for every session.
+        self._outage = False
         self._idle: asyncio.Future[None] | None = None
 
     def note(self, writer: DiskWriter) -> None:
@@ -88,8 +91,12 @@ class Journal:
 
     def urge(self, writer: DiskWriter) -> None:
         """Write what waits of it as soon as possible."""
-        self._queue.pop(writer, None)
-        self._due[writer] = None
+        self._urge((writer,))
+
+    def _urge(self, writers: Iterable[DiskWriter]) -> None:
+        for writer in writers:
+            self._queue.pop(writer, None)
+            self._due[writer] = None
         if not self._busy:
             self._busy = True
             self._begin()
@@ -141,14 +148,19 @@ class Journal:
     async def _watch_windows(self) -> None:
         try:
             while self._queue:
-                writer, end = next(iter(self._queue.items()))
-                left = end - self._host.clock.monotonic()
-                if left > 0:
-                    await self._host.clock.sleep(left)
-                    continue
-                self.urge(writer)
+                now = self._host.clock.monotonic()
+                due = self._over(now)
+                if due:
+                    self._urge(due)
+                else:
+                    await self._host.clock.sleep(next(iter(self._queue.values())) - now)
         finally:
             self._timer = None
+
+    def _over(self, now: float) -> list[DiskWriter]:
+        """Whose windows have ended."""
+        over = takewhile(lambda item: item[1] <= now, self._queue.items())
+        return [writer for writer, _ in over]
 
     def _begin(self) -> None:
         """Begin the next write, of all that is due; none when nothing is."""
@@ -203,13 +215,14 @@ class Journal:
         if error is not None or outcomes is None or len(outcomes) != len(part):
             outcomes = [_said(error, self._backend.place)] * len(part)
         untold: list[DiskWriter] = []
+        known, self._outage = self._outage, all(map(_is_unavailable, outcomes))
         for (writer, portion, flushed), outcome in zip(part, outcomes, strict=True):
             writer.busy = False
             if outcome is None:
                 self._stored(writer, portion)
             elif self._refused(writer, outcome, flushed=flushed):
                 untold.append(writer)
-        if untold:
+        if untold and not (known and self._outage):
             _warn(untold)
 
     def _stored(self, writer: DiskWriter, portion: Portion) -> None:
@@ -289,6 +302,10 @@ def _resolve_all(writer: DiskWriter) -> None:
     waiters, writer.waiters = writer.waiters, []
     for waiter in waiters:
         _resolve(waiter)
+
+
+def _is_unavailable(outcome: Exception | None) -> bool:
+    return isinstance(outcome, SessionError) and outcome.code == "STORE_UNAVAILABLE"
 
 
 def _warn(writers: Sequence[DiskWriter]) -> None:
