@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import signal
 import sqlite3
 from collections.abc import Callable
@@ -339,7 +338,13 @@ def test_a_store_that_fails(
     """DESIGN 8: when the store goes in the middle, what had arrived is told, and why no more."""
     write_recording(tmp_path / "in", log("a"), log("b", "a"), log("c", "a"))
     target = place_at("jsonl", tmp_path / "store")
-    monkeypatch.setattr(Ticker, "tick", lambda _self: shutil.rmtree(target.path))
+
+    def take_away(_ticker: Ticker) -> None:
+        # Renamed, not removed: a lease that is still being given back cannot come between.
+        if Path(target.path).exists():
+            Path(target.path).rename(tmp_path / "elsewhere")
+
+    monkeypatch.setattr(Ticker, "tick", take_away)
     assert import_sessions(any_place(str(tmp_path / "in")), target) == 1
     out, err = capsys.readouterr()
     assert out == f"imported 1 session of 3, 20 events, into {target}\n"
