@@ -182,7 +182,6 @@ async def _run(
             await root.dispose()
             tick()
         if heritage is not None and done:
-            await store.flush()
             board.picture = await heritage.picture()
     return outcome
 
