@@ -33,7 +33,7 @@ _logger = logging.getLogger("broodline.store")
 
 _Work: TypeAlias = tuple[DiskWriter, Portion, bool]
 """What is written, and whether somebody waited for it when it began."""
-_Outcomes: TypeAlias = Sequence[Exception | None]
+_Outcomes: TypeAlias = list[Exception | None]
 
 
 @dataclass(slots=True)
