@@ -165,7 +165,7 @@ def test_a_lone_surrogate_is_no_ones_trouble(backend: SqliteBackend) -> None:
 
 @pytest.mark.parametrize("text", ["\0", "a\nb\r\u2028\u0085", "é漢🜚\x7f", "\\u0000", '"', ""])
 def test_any_text_comes_back(backend: SqliteBackend, text: str) -> None:
-    """Issue: null bytes, raw newlines and any unicode are kept, in texts and in ids."""
+    """core 5: null bytes, raw newlines and any unicode are kept, in texts and in ids."""
     session_id = f"../{text}x"
     put(backend, made(session_id, [said(0, text)], parent_session=session_id))
     assert backend.read(session_id, NOW).log.events == [said(0, text)]
@@ -193,7 +193,7 @@ def test_an_id_is_data(backend: SqliteBackend, tmp_path: Path) -> None:
 
 
 def test_an_event_of_twenty_megabytes(backend: SqliteBackend) -> None:
-    """Issue: an event of 20 MB is stored and read."""
+    """core 5: an event of 20 MB is stored and read."""
     event = said(0, "x" * 20_000_000)
     put(backend, made("a", [event]))
     assert backend.read_from("a", 0) == [event]
@@ -213,7 +213,7 @@ def test_a_suffix_is_read_from_its_number(backend: SqliteBackend) -> None:
 
 
 def test_children_are_found_in_the_order_of_their_creation(backend: SqliteBackend) -> None:
-    """Issue: the sessions of one parent, with what is known without reading their logs."""
+    """core 5: the sessions of one parent, with what is known without reading their logs."""
     put(backend, made("p", steps(1)), made("z", steps(2), parent_session="p"))
     put(backend, made("q", steps(1), parent_session="z"), made("y", steps(3), parent_session="p"))
     shots = backend.snapshots(NOW, "p")
@@ -236,7 +236,7 @@ def test_children_are_found_in_the_order_of_their_creation(backend: SqliteBacken
 def test_no_table_is_read_through(
     backend: SqliteBackend, path: Path, query: str, values: tuple[Any, ...], through: str
 ) -> None:
-    """Issue: children, newest events and a holder's sessions are found by an index, unsorted."""
+    """core 5: children, newest events and a holder's sessions are found by an index, unsorted."""
     plan = [row[3] for row in rows(path, f"EXPLAIN QUERY PLAN {query}", values)]
     assert any(through in line for line in plan), plan
     assert not any("SCAN" in line or "TEMP B-TREE" in line for line in plan), plan
@@ -291,7 +291,7 @@ def test_a_revision_is_never_that_of_another_store(opener: Opener, path: Path) -
 
 
 def test_a_recording_stays_one(backend: SqliteBackend) -> None:
-    """Issue: a session in the projected form says so, and cannot be leased to be written on."""
+    """core 5: a session in the projected form says so, and cannot be leased to be written on."""
     put(backend, replace(made("a", steps(2)), projected=True, release=True))
     image = backend.read("a", NOW)
     (shot,) = backend.snapshots(NOW, None)
@@ -320,7 +320,7 @@ def test_a_session_that_is_there_is_not_made_again(backend: SqliteBackend) -> No
 
 
 def test_a_living_holder_keeps_everybody_out(opener: Opener) -> None:
-    """Issue: SESSION_LEASED at once, and nothing written, for a lease, a new session, a check."""
+    """core 5: SESSION_LEASED at once, and nothing written, for a lease, a new session, a check."""
     first, second = opener("one"), opener("two")
     put(first, made("a", steps(1)))
     revision = first.read("a", NOW).log.revision
@@ -336,7 +336,7 @@ def test_a_living_holder_keeps_everybody_out(opener: Opener) -> None:
 
 
 def test_a_dead_holder_is_taken_over_and_fenced_off(opener: Opener) -> None:
-    """Issue: the lease goes on with a higher number; the old holder's next write is refused."""
+    """core 5: the lease goes on with a higher number; the old holder's next write is refused."""
     old, new = opener("old"), opener("new")
     put(old, made("a", steps(2)))
     later = NOW + 31
@@ -353,7 +353,7 @@ def test_a_dead_holder_is_taken_over_and_fenced_off(opener: Opener) -> None:
 
 
 def test_a_renewed_holder_lives_on(opener: Opener) -> None:
-    """Issue: one sign of life counts for every session of the holder."""
+    """core 5: one sign of life counts for every session of the holder."""
     old, new = opener("old"), opener("new")
     put(old, made("a", steps(1)), made("b", steps(1)))
     old.renew(this_process("old", 30.0, NOW + 20))
@@ -370,7 +370,7 @@ def test_a_holder_without_a_lease_writes_no_sign_of_life(
 
 
 def test_a_fence_grows_and_is_never_reset(backend: SqliteBackend) -> None:
-    """Issue: giving a lease back keeps its number; the next one is higher."""
+    """core 5: giving a lease back keeps its number; the next one is higher."""
     put(backend, made("a", steps(1)))
     for fence in (1, 2, 3):
         put(backend, more("a", 1, [], fence, release=True))
@@ -381,7 +381,7 @@ def test_a_fence_grows_and_is_never_reset(backend: SqliteBackend) -> None:
 
 
 def test_a_lease_is_refused_when_the_log_has_changed(opener: Opener) -> None:
-    """Issue: between reading and taking the lease nobody may have written."""
+    """core 5: between reading and taking the lease nobody may have written."""
     first, second = opener("one"), opener("two")
     put(first, made("a", steps(1)))
     log = second.read("a", NOW).log
@@ -393,7 +393,7 @@ def test_a_lease_is_refused_when_the_log_has_changed(opener: Opener) -> None:
 
 
 def test_a_lease_and_its_events_are_one(backend: SqliteBackend) -> None:
-    """Issue: events that do not follow leave the lease untaken as well."""
+    """core 5: events that do not follow leave the lease untaken as well."""
     put(backend, made("a", steps(1)), made("b", steps(1)))
     put(backend, more("a", 1, [], release=True))
     with pytest.raises(SessionError) as caught:
@@ -441,7 +441,7 @@ def test_dead_holders_are_swept_once_nothing_needs_them(opener: Opener, path: Pa
 
 @pytest.mark.parametrize("renews", [True, False])
 def test_a_holder_that_was_swept_signs_again(opener: Opener, renews: bool) -> None:
-    """Issue: one that was taken for dead and goes on is alive for what it makes from then on."""
+    """core 5: one that was taken for dead and goes on is alive for what it makes from then on."""
     asleep, other = opener("asleep"), opener("other")
     put(asleep, made("a", steps(1)))
     put(asleep, more("a", 1, [], release=True))

@@ -147,7 +147,7 @@ def test_an_unknown_required_event_is_unsupported(backend: SqliteBackend, path: 
 
 
 def test_events_behind_the_end_are_never_written_over(backend: SqliteBackend, path: Path) -> None:
-    """Issue: a session that has more rows than it says takes no event; the others do."""
+    """core 5: a session that has more rows than it says takes no event; the others do."""
     run(path, "UPDATE sessions SET length = 4 WHERE id = 'a'")
 
     def more(session_id: str, first: int) -> Portion:
@@ -164,7 +164,7 @@ def test_events_behind_the_end_are_never_written_over(backend: SqliteBackend, pa
 
 @pytest.mark.parametrize("page", [2, 5, 8])
 def test_a_page_of_rubbish_is_damage(path: Path, page: int) -> None:
-    """Issue: what SQLite calls malformed is `SessionCorruptError`, for whoever comes across it."""
+    """core 5: what SQLite calls malformed is `SessionCorruptError`, for whoever comes across it."""
     first = SqliteBackend(path)
     first.open(this_process("one", 30.0, NOW))
     assert first.write([made("a", 400), made("b", 2)], NOW) == [None, None]

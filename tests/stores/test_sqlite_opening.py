@@ -71,7 +71,7 @@ def store(path: Path) -> None:
 
 
 def test_a_new_path_becomes_a_store(tmp_path: Path) -> None:
-    """Issue: made in one piece, in WAL mode, with our application id and version 1."""
+    """core 5: made in one piece, in WAL mode, with our application id and version 1."""
     path = tmp_path / "a b%3f#é?.db"
     backend = opened(path)
     db = sqlite3.connect(path)
@@ -193,7 +193,7 @@ def a_pipe(path: Path) -> None:
 def test_what_cannot_be_used_is_untouched(
     tmp_path: Path, lay: Callable[[Path], None], kind: type[Exception], says: str
 ) -> None:
-    """Issue: a typed error that names the place; every byte beside it is as it was."""
+    """core 5: a typed error that names the place; every byte beside it is as it was."""
     path = tmp_path / "store.db"
     lay(path)
     before = {name: entry for name, entry in state(tmp_path).items() if name != "."}
@@ -222,7 +222,7 @@ def test_what_is_no_path_is_refused(path: Any) -> None:
 def test_no_permission_is_said_before_anything_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Issue: a read-only file, or folder, as the system tells it; root cannot make one."""
+    """core 5: a read-only file, or folder, as the system tells it; root cannot make one."""
     path = tmp_path / "store.db"
     store(path)
     allowed = os.access
@@ -240,7 +240,7 @@ def test_no_permission_is_said_before_anything_is_written(
 
 
 def test_an_older_store_is_brought_up(tmp_path: Path) -> None:
-    """Issue: forward migration: the missing steps are taken in order, the sessions stay."""
+    """core 5: forward migration: the missing steps are taken in order, the sessions stay."""
     path = tmp_path / "store.db"
     store(path)
     second = ("ALTER TABLE sessions ADD COLUMN note TEXT", "UPDATE sessions SET note = id")
@@ -257,7 +257,7 @@ def test_an_older_store_is_brought_up(tmp_path: Path) -> None:
 
 
 def test_a_migration_is_all_or_nothing(tmp_path: Path) -> None:
-    """Issue: a step that fails leaves the store as it was, for the version that made it."""
+    """core 5: a step that fails leaves the store as it was, for the version that made it."""
     path = tmp_path / "store.db"
     store(path)
     steps = (*STEPS, ("ALTER TABLE sessions ADD COLUMN note TEXT", "UPDATE none SET a = 1"))
@@ -290,7 +290,7 @@ backend.close()
 
 
 def test_processes_that_open_a_new_path_at_once_all_succeed(tmp_path: Path) -> None:
-    """Issue: two processes at once: one makes the store, all find it and write."""
+    """core 5: two processes at once: one makes the store, all find it and write."""
     path = tmp_path / "store.db"
     names = {"p0", "p1", "p2"}
     command = [sys.executable, "-c", RACE, str(path)]

@@ -26,7 +26,7 @@ async def live(store: SqliteStore, session_id: str, log: list[Event]) -> Writer:
 
 
 async def test_what_was_flushed_is_there_for_the_next_one(tmp_path: Path) -> None:
-    """Issue: a session that one store has written is listed and read by another."""
+    """core 5: a session that one store has written is listed and read by another."""
     async with SqliteStore(tmp_path / "s.db") as store:
         writer = await live(store, "a", steps(3))
         assert await writer.flush()
@@ -50,7 +50,7 @@ async def test_sessions_that_write_at_once_share_a_commit(tmp_path: Path) -> Non
 
 
 async def test_a_path_that_is_refused_leaves_the_store_closed(tmp_path: Path) -> None:
-    """Issue: a store that cannot be opened says why, and may be opened when the cause is gone."""
+    """core 5: a store that cannot be opened says why, and may be opened when the cause is gone."""
     store = SqliteStore(tmp_path / "none" / "s.db")
     with pytest.raises(ConfigurationError):
         async with store:

@@ -78,7 +78,7 @@ def no_longer_file_than(size: int) -> Generator[None]:
 
 
 def test_a_full_database_recovers(backend: SqliteBackend) -> None:
-    """Issue: disk full: nothing is stored, and it goes on in order once there is room."""
+    """core 5: disk full: nothing is stored, and it goes on in order once there is room."""
     db = vars(backend)["_links"][0].db
     db.execute("PRAGMA max_page_count = 1")  # as low as it may be: what there is
     batch = [more("a", 2, [big(2)]), made("b", steps(1))]
@@ -90,7 +90,7 @@ def test_a_full_database_recovers(backend: SqliteBackend) -> None:
 
 
 def test_a_disk_that_does_not_write_recovers(backend: SqliteBackend, path: Path) -> None:
-    """Issue: an I/O error in the middle of a commit: nothing is stored, a retry stores it once."""
+    """core 5: an I/O error in the middle of a commit: nothing is stored, a retry stores it once."""
     batch = [more("a", 2, [big(2)])]
     for _ in range(2):
         with no_longer_file_than(os.path.getsize(f"{path}-wal")):
@@ -103,7 +103,7 @@ def test_a_disk_that_does_not_write_recovers(backend: SqliteBackend, path: Path)
 
 
 def test_a_lock_that_is_not_given_back_in_time(backend: SqliteBackend, path: Path) -> None:
-    """Issue: another process in its transaction for too long; reading goes on meanwhile."""
+    """core 5: another process in its transaction for too long; reading goes on meanwhile."""
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     batch = [more("a", 2, steps(1, 2))]
@@ -122,7 +122,7 @@ def test_a_lock_that_is_not_given_back_in_time(backend: SqliteBackend, path: Pat
 
 
 def test_a_file_that_was_taken_away(backend: SqliteBackend, path: Path) -> None:
-    """Issue: nothing goes to a file that no path leads to; it recovers when it is put back."""
+    """core 5: nothing goes to a file that no path leads to; it recovers when it is put back."""
     hidden = path.with_name("hidden.db")
     path.rename(hidden)
     batch = [more("a", 2, steps(2, 2))]
@@ -137,7 +137,7 @@ def test_a_file_that_was_taken_away(backend: SqliteBackend, path: Path) -> None:
 
 
 def test_a_file_that_was_deleted_is_not_made_anew(backend: SqliteBackend, path: Path) -> None:
-    """Issue: a store that is lost is not replaced by an empty one behind everybody's back."""
+    """core 5: a store that is lost is not replaced by an empty one behind everybody's back."""
     for file in path.parent.iterdir():
         file.unlink()
     for _ in range(2):
@@ -148,7 +148,7 @@ def test_a_file_that_was_deleted_is_not_made_anew(backend: SqliteBackend, path: 
 
 
 def test_a_file_that_was_replaced(backend: SqliteBackend, path: Path, tmp_path: Path) -> None:
-    """Issue: another store in its place is neither written to nor harmed."""
+    """core 5: another store in its place is neither written to nor harmed."""
     other = SqliteBackend(tmp_path / "other.db")
     other.open(this_process("other", 30.0, NOW))
     assert other.write([made("a", steps(2))], NOW) == [None]
@@ -167,7 +167,7 @@ def test_a_file_that_was_replaced(backend: SqliteBackend, path: Path, tmp_path: 
 
 
 def test_no_database_in_its_place(backend: SqliteBackend, path: Path) -> None:
-    """Issue: what is no database any more is unavailable, not corrupt: it may come back."""
+    """core 5: what is no database any more is unavailable, not corrupt: it may come back."""
     hidden = path.with_name("hidden.db")
     path.rename(hidden)
     diary = "Dear diary,\n" * 1000
@@ -182,7 +182,7 @@ def test_no_database_in_its_place(backend: SqliteBackend, path: Path) -> None:
 
 
 def test_a_log_that_was_taken_away(backend: SqliteBackend, path: Path) -> None:
-    """Issue: what nobody else could read is not acknowledged; what was written is not lost."""
+    """core 5: what nobody else could read is not acknowledged; what was written is not lost."""
     os.unlink(f"{path}-wal")
     batch = [more("a", 2, steps(2, 2))]
     refusal(backend.write, batch, NOW)
@@ -192,7 +192,7 @@ def test_a_log_that_was_taken_away(backend: SqliteBackend, path: Path) -> None:
 
 @pytest.mark.parametrize("release", [False, True])
 def test_what_a_doubtful_commit_did_is_not_done_twice(path: Path, release: bool) -> None:
-    """Issue: a commit that happened but could not be confirmed is found by the retry."""
+    """core 5: a commit that happened but could not be confirmed is found by the retry."""
     words: list[str] = []
 
     def take_away(word: str) -> None:
