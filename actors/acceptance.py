@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..messages.errors import SessionError, SessionLeasedError
@@ -30,10 +31,11 @@ class Acceptance:
     messages join.
     """
 
-    __slots__ = ("_agent", "_letters")
+    __slots__ = ("_agent", "_confirming", "_letters")
 
     def __init__(self, agent: Agent) -> None:
         self._agent = agent
+        self._confirming = False
         self._letters: dict[MessageId, Letter] = {}
 
     def take(self, message_id: MessageId) -> Letter:
@@ -44,9 +46,13 @@ class Acceptance:
         """
         letter: Letter = asyncio.get_running_loop().create_future()
         letter.add_done_callback(_look_at)
-        if not self._letters:
+        if not self._confirming:
+            self._confirming = True
             agent = self._agent
             agent.runtime.spawn(self._confirm(), name=f"acceptance of {agent.id}")
+        earlier = self._letters.get(message_id)
+        if earlier is not None:  # taken out and sent again: stored with this one at the latest
+            letter.add_done_callback(partial(_pass_on, earlier))
         self._letters[message_id] = letter
         return letter
 
@@ -56,15 +62,18 @@ class Acceptance:
 
     async def _confirm(self) -> None:
         agent = self._agent
+        stored = True
         try:
-            while self._letters:
-                await self._store()
+            # What took the place of a held message is held too, and nobody waits for it.
+            while self._letters or (stored and agent.inbox.held):
+                stored = await self._store()
         finally:
             for letter in self._letters.values():
                 letter.cancel()
             agent.end_acceptance()
 
-    async def _store(self) -> None:
+    async def _store(self) -> bool:
+        """Whether what was logged when it began is stored; if not, all that waits is refused."""
         agent, session = self._agent, self._agent.session
         mark, letters = session.seq, dict(self._letters)
         writer = session.writer
@@ -76,16 +85,18 @@ class Acceptance:
                 session.farewell.result()
         except SessionError as error:
             self._refuse(error)
-            return
+            return False
         except Exception as error:
             self._refuse(undurable(session.id, error))
-            return
+            return False
         agent.inbox.let_go(mark)
         for message_id, letter in letters.items():
-            del self._letters[message_id]
+            if self._letters[message_id] is letter:
+                del self._letters[message_id]
             if not letter.done():
                 letter.set_result(message_id)
         agent.wake_for_pending()
+        return True
 
     def _refuse(self, error: SessionError) -> None:
         """Take back everything that waits: nothing behind the first failure is stored."""
@@ -94,6 +105,8 @@ class Acceptance:
             take_back(self._agent, message_id, error)
             if not letter.done():
                 letter.set_exception(error)
+        for message_id in self._agent.inbox.held:
+            take_back(self._agent, message_id, error)
 
 
 def delivered(
@@ -132,7 +145,8 @@ async def _confirmed(agent: Agent, message_id: MessageId, letter: Letter) -> Mes
     try:
         return await asyncio.shield(letter)
     except asyncio.CancelledError:
-        if not letter.done():  # called off before it was accepted
+        # Called off before it was accepted; the same id may have been sent again since.
+        if not letter.done() and agent.accepted(message_id) is letter:
             take_back(agent, message_id, SessionError("called off", code="CANCELLED"))
         raise
 
@@ -161,6 +175,17 @@ def take_back(agent: Agent, message_id: MessageId, error: SessionError) -> None:
             agent.runtime.logger.exception(
                 "message %s to agent %s could not be stored, nor taken back", message_id, agent.id
             )
+
+
+def _pass_on(earlier: Letter, letter: Letter) -> None:
+    if earlier.done():
+        return
+    if letter.cancelled():
+        earlier.cancel()
+    elif (error := letter.exception()) is not None:
+        earlier.set_exception(error)
+    else:
+        earlier.set_result(letter.result())
 
 
 def _look_at(letter: Letter) -> None:

@@ -229,12 +229,11 @@ class Agent(EventLoopActor):
             target = "next-turn"
         accepts = self.session.accepts
         self.inbox.append(target, message, waking=waking, held=accepts)
-        if message.id in self.inbox:  # an observer may have taken it out again
-            if accepts:
-                self.acceptance = self.acceptance or Acceptance(self)
-                self.acceptance.take(message.id)
-            elif waking:
-                self._wake()
+        if accepts:
+            self.acceptance = self.acceptance or Acceptance(self)
+            self.acceptance.take(message.id)
+        elif waking and message.id in self.inbox:  # an observer may have taken it out again
+            self._wake()
         return message.id
 
     def accepted(self, message_id: MessageId) -> Letter | None:

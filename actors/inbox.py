@@ -98,6 +98,11 @@ class Inbox:
         """Whether a claim of either list would find anything."""
         return self.has("next-turn") or self.has("next-step")
 
+    @property
+    def held(self) -> tuple[MessageId, ...]:
+        """What nobody claims yet, in the order in which it came."""
+        return tuple(self._held or ())
+
     def append(
         self,
         target: InboxTarget,

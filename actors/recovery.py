@@ -60,8 +60,9 @@ class StoreRecovery:
                 await self._host.clock.sleep(pause)
                 pause = min(2 * pause, LONGEST_PAUSE)
                 for agent in tuple(self._parked.values()):
-                    if await _over(agent):
-                        self._parked.pop(agent.id, None)
+                    # Another of this id may have been parked meanwhile.
+                    if await _over(agent) and self._parked.get(agent.id) is agent:
+                        del self._parked[agent.id]
         finally:
             self._running = False
 

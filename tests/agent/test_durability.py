@@ -12,9 +12,12 @@ from broodline import AgentHandle, MemoryStore, Runtime, SubagentRequest, ToolCo
 from broodline.actors.fold import consumed_work
 from broodline.actors.models import ScriptedModel, call
 from broodline.actors.store import Durability, Lease, Writer
+from broodline.messages.content import Text
 from broodline.messages.errors import SessionError
 from broodline.messages.event import Event
 from broodline.messages.header import SessionHeader
+from broodline.messages.lossless import FrozenDict
+from broodline.messages.message import UserMessage
 from broodline.messages.payload import (
     AbortCause,
     DeliveryRefused,
@@ -446,3 +449,125 @@ async def test_cancelled_with_its_inbox_kept(runtime: Runtime, disk: Disk) -> No
     await root.when_idle()
     assert len(root.agent.inbox) == 1
     assert root.agent.session.last_turn == 0
+
+
+async def test_id_that_is_taken_out_and_sent_again(runtime: Runtime, disk: Disk) -> None:
+    """DESIGN 3: an id that is sent again while its first insert is written is stored and runs."""
+    root = await runtime.agents.create()
+    disk.gate.clear()
+    first = root.followup("Go.", id="m")
+    await asked(disk)
+    assert root.agent.inbox.remove("m")
+    again = root.followup("Now.", id="m")
+    disk.gate.set()
+    async with asyncio.timeout(10):
+        assert [await first, await again] == ["m", "m"]
+        await root.when_idle()
+    assert disk.flushes >= 2
+    assert _prompts(root) == ["m"]
+
+
+async def test_id_that_is_sent_again_before_a_write(runtime: Runtime, disk: Disk) -> None:
+    """DESIGN 3: two deliveries of one id before any write are told alike, though one is out."""
+    root = await runtime.agents.create()
+    disk.broken = True
+    first = root.followup("Go.", id="m")
+    assert root.agent.inbox.remove("m")
+    again = root.followup("Now.", id="m")
+    async with asyncio.timeout(10):
+        outcomes = await asyncio.gather(first, again, return_exceptions=True)
+    codes = [outcome.code for outcome in outcomes if isinstance(outcome, SessionError)]
+    assert codes == ["DURABILITY_FAILED"] * 2
+    assert len(root.agent.inbox) == 0
+
+
+async def test_calling_off_leaves_a_later_delivery_of_the_id(runtime: Runtime, disk: Disk) -> None:
+    """DESIGN 2: a delivery that is called off takes back itself, not what has its id since."""
+    root = await runtime.agents.create()
+    disk.gate.clear()
+
+    async def send() -> None:
+        await root.followup("Go.", id="m")
+
+    sending = asyncio.create_task(send())
+    await asked(disk)
+    root.agent.inbox.remove("m")
+    again = root.followup("Now.", id="m")
+    sending.cancel()
+    await asyncio.wait((sending,))
+    disk.gate.set()
+    async with asyncio.timeout(10):
+        await again
+        await root.when_idle()
+    assert _prompts(root) == ["m"]
+
+
+async def test_replacement_of_a_held_message(runtime: Runtime, disk: Disk) -> None:
+    """DESIGN 3: what takes the place of a message that is being stored is stored too, and runs."""
+    root = await runtime.agents.create()
+    disk.gate.clear()
+    reply = root.followup("Go.", id="m")
+    await asked(disk)
+    root.agent.inbox.replace("m", _message("n"))
+    disk.gate.set()
+    async with asyncio.timeout(10):
+        await reply
+        await root.when_idle()
+    assert _prompts(root) == ["n"]
+
+
+async def test_replacement_that_cannot_be_stored(runtime: Runtime, disk: Disk) -> None:
+    """DESIGN 3: what takes the place of a message that cannot be stored is taken back like it."""
+    root = await runtime.agents.create()
+    disk.broken = True
+    reply = root.followup("Go.", id="m")
+    root.agent.inbox.replace("m", _message("n"))
+    async with asyncio.timeout(10):
+        with pytest.raises(SessionError):
+            await reply
+        await root.when_idle()
+    assert len(root.agent.inbox) == 0
+
+
+def _message(message_id: str) -> UserMessage:
+    return UserMessage(message_id, (Text("Instead."),), FrozenDict({"kind": "user"}))
+
+
+async def test_delivery_that_an_observer_takes_out(runtime: Runtime, disk: Disk) -> None:
+    """DESIGN 3: one that is dropped in its own event is accepted when that is on disk as well."""
+    root = await runtime.agents.create()
+
+    def drop(event: Event) -> None:
+        if isinstance(event.data, InboxSpliced) and event.data.inserted:
+            root.agent.inbox.remove("m")
+
+    root.agent.session.observe(drop)
+    disk.gate.clear()
+    reply = root.followup("Go.", id="m")
+    await asked(disk)
+    assert not reply.done()
+    disk.gate.set()
+    assert await reply == "m"
+    assert types_of(root) == ["agent/inbox/spliced"] * 2
+
+
+async def test_parked_agent_of_an_id_that_is_used_again(
+    runtime: Runtime, disk: Disk, clock: HandClock
+) -> None:
+    """DESIGN 3: an agent that went while its store was asked does not unpark its id's next one."""
+    old = await runtime.agents.create(id="a")
+    other = await runtime.agents.create(id="b")
+    disk.gate.clear()
+    disk.broken = True
+    runtime.recovery.park(other.agent)
+    runtime.recovery.park(old.agent)
+    await clock.slept.wait()
+    clock.wake()
+    await asked(disk)
+    await old.dispose()
+    new = await runtime.agents.create(id="a")
+    runtime.recovery.park(new.agent)
+    disk.gate.set()
+    async with asyncio.timeout(10):
+        await clock.slept.wait()
+    assert len(runtime.recovery) == 2
