@@ -242,10 +242,10 @@ class Store(Protocol):
         """
         ...
 
-    async def append(self, lease: Lease, events: Sequence[Event]) -> None:
-        """Store events of a session that is not live; resolves when they are durable.
+    def append(self, lease: Lease, events: Sequence[Event]) -> Coroutine[Any, Any, None]:
+        """Store events of a session that is not live; done when they are durable.
 
-        An empty batch does nothing.
+        The batch is taken as it is at the call; an empty one does nothing.
 
         Raises:
             SessionError: ``SEQ_MISMATCH`` if the batch does not continue the log

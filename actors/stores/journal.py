@@ -75,16 +75,13 @@ class Journal:
         self._queue: dict[DiskWriter, float] = {}
         self._due: dict[DiskWriter, None] = {}
         self._timer: asyncio.Task[None] | None = None
-        self._busy = self._closed = False
+        self._busy = False
         # Nothing could be written the last time: that is told once, not for every session.
         self._outage = False
-        self._idle: asyncio.Future[None] | None = None
 
     def note(self, writer: DiskWriter) -> None:
         """Something waits behind an idle queue: open its window."""
         writer.noted = True
-        if self._closed:
-            return
         self._queue[writer] = self._host.clock.monotonic() + self._window
         if self._timer is None or self._timer.done():
             self._timer = self._host.spawn(self._watch_windows(), name="store window")
@@ -105,7 +102,7 @@ class Journal:
         """What is done when nothing waits of it; one for each who asks."""
         waiter = _future()
         writer.waiters.append(waiter)
-        if len(writer.waiters) == 1 and not writer.busy:
+        if not writer.busy:
             self.urge(writer)
         return waiter
 
@@ -128,22 +125,17 @@ class Journal:
         """How many writers have something in the queue."""
         return len(self._queue) + len(self._due)
 
-    async def close(self) -> None:
-        """Let the write under way end, and the timer; what waits then stays unwritten."""
-        self._closed = True
-        self._queue.clear()
-        if self._timer is not None and not self._timer.done():
-            self._timer.cancel()
-            await asyncio.wait((self._timer,))
-        if self._busy:
-            self._idle = _future()
-            await self._idle
-
     def abandon(self, writer: DiskWriter, error: Exception) -> None:
         """Write no more of it: its store has closed, and says `error` to who asks."""
         writer.lost = writer.lost or error
         self._reject_all(writer, writer.lost)
         self._drop(writer)
+
+    async def close(self) -> None:
+        """End the timer; everybody has left, or was abandoned."""
+        if self._timer is not None and not self._timer.done():
+            self._timer.cancel()
+            await asyncio.wait((self._timer,))
 
     async def _watch_windows(self) -> None:
         try:
@@ -169,19 +161,15 @@ class Journal:
         for writer in batch:
             # From here on a new event opens a window of its own.
             writer.noted = False
-            portion = None if writer.lost is not None else writer.portion()
+            portion = writer.portion()
             if portion is None:
                 self._settle(writer)
             else:
                 writer.busy = True
                 work.append((writer, portion, bool(writer.waiters)))
+        self._busy = bool(work)
         if work:
             self._start(work)
-        elif self._due:
-            self._begin()
-        else:
-            self._busy = False
-            _resolve(self._idle)
 
     def _start(self, work: Sequence[_Work]) -> None:
         now = self._host.clock.monotonic()
@@ -212,11 +200,14 @@ class Journal:
     def _end(
         self, part: Sequence[_Work], outcomes: _Outcomes | None, error: BaseException | None
     ) -> None:
+        answers: _Outcomes
         if error is not None or outcomes is None or len(outcomes) != len(part):
-            outcomes = [_said(error, self._backend.place)] * len(part)
+            answers = [_said(error, self._backend.place) for _ in part]
+        else:
+            answers = outcomes
         untold: list[DiskWriter] = []
-        known, self._outage = self._outage, all(map(_is_unavailable, outcomes))
-        for (writer, portion, flushed), outcome in zip(part, outcomes, strict=True):
+        known, self._outage = self._outage, all(map(_is_unavailable, answers))
+        for (writer, portion, flushed), outcome in zip(part, answers, strict=True):
             writer.busy = False
             if outcome is None:
                 self._stored(writer, portion)
@@ -242,7 +233,7 @@ class Journal:
         if writer.releasing and writer.needless:
             self._drop(writer)
             return False
-        if listening and not flushed and writer.lost is None:
+        if listening and not flushed:
             self.urge(writer)  # the flush that came meanwhile has a try of its own
             return False
         self._reject_all(writer, error)
@@ -256,17 +247,12 @@ class Journal:
             self._reject_all(writer, writer.lost)
             if writer.releasing:
                 self._drop(writer)
-            return
-        if not writer.needless and (writer.waiting or writer.releasing):
-            if writer.waiters:
-                self.urge(writer)
-            return
-        self._queue.pop(writer, None)
-        writer.noted = False
-        if writer.releasing:
+        elif writer.needless and writer.releasing:
             self._drop(writer)
-        else:
+        elif not writer.waiting and not writer.releasing:
             _resolve_all(writer)
+        elif writer.waiters:
+            self.urge(writer)
 
     def _reject_all(self, writer: DiskWriter, error: Exception) -> None:
         waiters, writer.waiters = writer.waiters, []
@@ -293,15 +279,11 @@ def _look_at(future: asyncio.Future[Any]) -> None:
         future.exception()  # whoever waited for it may have gone
 
 
-def _resolve(future: asyncio.Future[None] | None) -> None:
-    if future is not None and not future.done():
-        future.set_result(None)
-
-
 def _resolve_all(writer: DiskWriter) -> None:
     waiters, writer.waiters = writer.waiters, []
     for waiter in waiters:
-        _resolve(waiter)
+        if not waiter.done():
+            waiter.set_result(None)
 
 
 def _is_unavailable(outcome: Exception | None) -> bool:
