@@ -74,7 +74,6 @@ class DiskStore:
         self._durability: Durability = durability
         self._window = window
         self._hosted = Hosted(backend, lease_timeout)
-        self._own: OwnHost | None = None
         self._roster: Roster | None = None
         self._closing: asyncio.Future[None] | None = None
 
@@ -99,22 +98,11 @@ class DiskStore:
     # Opening and closing.
 
     async def __aenter__(self) -> Self:
-        host = OwnHost()
-        try:
-            await self.open(host)
-        except BaseException:
-            await host.close()
-            raise
-        self._own = host
+        await self.open(OwnHost())
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        try:
-            await self.close()
-        finally:
-            own, self._own = self._own, None
-            if own is not None:
-                await own.close()
+        await self.close()
 
     async def open(self, host: StoreHost) -> None:
         """See `Store.open`."""
@@ -150,9 +138,9 @@ class DiskStore:
             failures += await roster.close()
             hasty = False
         finally:
-            roster.abandon()
             self._roster = None
             try:
+                await roster.abandon()
                 await self._hosted.close(hasty=hasty)
             except SessionError as error:
                 failures.append(error)

@@ -144,7 +144,7 @@ class Hosted:
     async def _renew(self, wanted: Callable[[], bool]) -> None:
         host, holder = self.host, self._holder
         told = False
-        while host is not None and holder is not None and wanted():
+        while host is not None and holder is not None:
             await host.clock.sleep(self._timeout / 3)
             if not wanted():
                 return

@@ -11,7 +11,10 @@ from ..executor import Executor, ThreadExecutor
 
 
 class OwnHost:
-    """The machine's clock, threads of its own, tasks on the running loop. Loop only."""
+    """The machine's clock, threads of its own, tasks on the running loop. Loop only.
+
+    A store ends the lanes and the tasks that it took, so nothing is left to close.
+    """
 
     def __init__(self) -> None:
         self.clock: Clock = SystemClock()
@@ -24,7 +27,3 @@ class OwnHost:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
-
-    async def close(self) -> None:
-        """End its threads."""
-        await self.executor.close(5.0)

@@ -107,7 +107,7 @@ class Roster:
 
     async def flush(self) -> None:
         """Write everything of every session; raises what the first failure raised."""
-        failures = await self._outcomes(_flushed(writer) for writer in self)
+        failures = await _failures([writer.barrier() for writer in self if writer.unsettled])
         if failures:
             raise failures[0]
 
@@ -117,35 +117,20 @@ class Roster:
         if self._under_way:
             await asyncio.wait(tuple(self._under_way))
         # One that was reserved, and is still being looked for, has nothing to leave.
-        leaving = (writer for writer in self if writer.header is not None)
-        failures = await self._outcomes(writer.release() for writer in leaving)
-        await self.journal.close()
-        return failures
+        leaving = [writer.release() for writer in self if writer.header is not None]
+        return await _failures([rest for rest in leaving if rest is not None])
 
-    def abandon(self) -> None:
+    async def abandon(self) -> None:
         """Let go of whoever is still there."""
         self.admitting = False
         for writer in self:
             self.journal.abandon(writer, closed_error(self._place))
-
-    async def _outcomes(
-        self, barriers: Iterator[asyncio.Future[None] | Exception | None]
-    ) -> list[Exception]:
-        outcomes = [outcome for outcome in barriers if outcome is not None]
-        waits = [outcome for outcome in outcomes if isinstance(outcome, asyncio.Future)]
-        if waits:
-            await asyncio.wait(waits)
-        errors = [
-            outcome.exception() if isinstance(outcome, asyncio.Future) else outcome
-            for outcome in outcomes
-        ]
-        return [error for error in errors if isinstance(error, Exception)]
+        await self.journal.close()
 
 
-def _flushed(writer: DiskWriter) -> asyncio.Future[None] | Exception | None:
-    """What is done when all of a writer is stored; None if it is, or why it never will be."""
-    if writer.lost is not None:
-        return writer.lost
-    if writer.releasing:
-        return writer.release()
-    return writer.barrier() if writer.unsettled else None
+async def _failures(waits: list[asyncio.Future[None]]) -> list[Exception]:
+    """Wait for all of them; why some of them failed."""
+    if waits:
+        await asyncio.wait(waits)
+    errors = [wait.exception() for wait in waits]
+    return [error for error in errors if isinstance(error, Exception)]

@@ -115,9 +115,11 @@ class DiskWriter:
         """See `Writer.flush`."""
         if self.lost is not None:
             raise self.lost.with_traceback(None)  # or it would grow with every flush
-        if self.gone or self.discarded:
-            raise unwanted(self.id) if self.discarded else _left(self.id)
-        if self._failure is None and not self.waiting and not self.busy:
+        if self.new and self.discarded:
+            raise unwanted(self.id)
+        if self.gone:
+            raise _left(self.id)
+        if self._failure is None and not self.waiting:
             return True
         await self._journal.flush(self)
         return True
@@ -178,7 +180,7 @@ class DiskWriter:
     @property
     def unsettled(self) -> bool:
         """Whether something of it is to be written, or could not be."""
-        return bool(self.releasing or self.waiting or self.busy or self._failure is not None)
+        return bool(self.releasing or self.waiting or self._failure is not None)
 
     @property
     def needless(self) -> bool:
@@ -192,7 +194,8 @@ class DiskWriter:
     def portion(self) -> Portion | None:
         """What is to be written now; None if that is nothing."""
         events: Sequence[Event] = () if self.log is None else self.log[self.stored - self.base :]
-        if self.needless or not (events or self.releasing):
+        nothing = not events and not self.releasing
+        if nothing or self.needless or self.lost is not None:
             return None
         assert self.lease is not None
         assert self.header is not None
@@ -211,7 +214,7 @@ class DiskWriter:
         self.stored += len(portion.events)
         self._failure = None
         if portion.events:
-            self.new = self.discarded = False
+            self.new = False
 
     def failed(self, error: Exception) -> None:
         """Take in that a portion was refused, for now or for good."""

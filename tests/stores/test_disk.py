@@ -448,7 +448,7 @@ async def test_listing(desk: Any, kit: SimpleNamespace) -> None:
 
 
 async def test_the_figures(desk: Any, kit: SimpleNamespace) -> None:
-    """Issue: a store counts its sessions, what waits, and what was written and what failed."""
+    """DESIGN 8: a store counts its sessions, what waits, and what was written and what failed."""
     (first, _), (second, log) = await desk.live("a", 2), await desk.live("b", 3)
     figures = desk.store.statistics()
     assert (figures.sessions, figures.queued, figures.waiting) == (2, 2, 5)
@@ -487,7 +487,7 @@ def test_wrong_arguments(kit: SimpleNamespace, options: dict[str, Any]) -> None:
 
 
 async def test_how_it_looks(desk: Any) -> None:
-    """Issue: a store says where it is and whether it is open; a writer, how far it is."""
+    """DESIGN 8: a store says where it is and whether it is open; a writer, how far it is."""
     assert repr(desk.store) == "<DiskStore 'the shelf', open>"
     writer, _ = await desk.live("s", 2)
     assert repr(writer) == "<writer of 's', 0 stored, 2 waiting>"

@@ -178,7 +178,7 @@ async def test_a_place_that_cannot_be_opened(desk: Any, kit: SimpleNamespace) ->
 
 
 async def test_opening_is_called_off(desk: Any, kit: SimpleNamespace) -> None:
-    """Issue: a backend that is open by the time its opening is called off is closed again."""
+    """DESIGN 8: a backend that is open by the time its opening is called off is closed again."""
     await desk.store.close()
     desk.backend.calls.clear()
     desk.executor.shut()
@@ -408,7 +408,7 @@ async def test_reads_that_meet_a_close(kit: SimpleNamespace) -> None:
 async def test_a_close_that_hangs_is_called_off(
     kit: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Issue: a close over a disk that hangs can be called off; all but the thread is let go."""
+    """DESIGN 8: a close over a disk that hangs can be called off; all but the thread is let go."""
     monkeypatch.setattr("broodline.actors.stores.hosted._HASTE", 0.01)
     backend = kit.Backend()
     host = kit.Host()
@@ -434,7 +434,7 @@ async def test_a_close_that_hangs_is_called_off(
 
 
 def test_a_loop_that_goes_down(kit: SimpleNamespace) -> None:
-    """Issue: who waits when a loop goes down is called off, and the store can be closed then."""
+    """DESIGN 8: who waits when a loop goes down is called off, and the store can be closed then."""
     backend = kit.Backend()
     ends: list[str] = []
 

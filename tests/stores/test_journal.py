@@ -160,7 +160,7 @@ async def test_a_flush_joins_the_write_in_flight(desk: Any, kit: SimpleNamespace
 
 
 async def test_a_flush_of_nothing_does_nothing(desk: Any) -> None:
-    """Issue: when everything is stored, a flush costs no write, no thread and no turn."""
+    """DESIGN 8: when everything is stored, a flush costs no write, no thread and no turn."""
     writer, _ = await desk.live("s", 1)
     await writer.flush()
     begun = desk.executor.begun
@@ -371,7 +371,7 @@ class Outcry(BaseException):
 
 @pytest.mark.parametrize("error", [asyncio.CancelledError("no"), Outcry("no"), SystemExit(1)])
 async def test_what_is_no_exception_is_a_failure_too(desk: Any, error: BaseException) -> None:
-    """Issue: whatever a backend raises, who waits is told, and the next write works."""
+    """DESIGN 8: whatever a backend raises, who waits is told, and the next write works."""
     writer, _ = await desk.live("s", 1)
     desk.backend.down = error
     with pytest.raises(SessionError) as caught:
@@ -383,7 +383,7 @@ async def test_what_is_no_exception_is_a_failure_too(desk: Any, error: BaseExcep
 
 
 async def test_a_cancellation_inside_an_inline_write(kit: SimpleNamespace) -> None:
-    """Issue: in a simulation a CancelledError of the backend does not cancel who flushes."""
+    """DESIGN 8: in a simulation a CancelledError of the backend does not cancel who flushes."""
     host = kit.Host(executor=InlineExecutor())
     backend = kit.Backend()
     store = DiskStore(backend)
@@ -400,7 +400,7 @@ async def test_a_cancellation_inside_an_inline_write(kit: SimpleNamespace) -> No
 
 
 async def test_what_ends_all_inside_an_inline_write(kit: SimpleNamespace) -> None:
-    """Issue: what ends the program passes through, and still leaves a store that can write."""
+    """DESIGN 8: what ends the program passes through, and still leaves a store that can write."""
     host = kit.Host(executor=InlineExecutor())
     backend = kit.Backend()
     store = DiskStore(backend)
@@ -418,7 +418,7 @@ async def test_what_ends_all_inside_an_inline_write(kit: SimpleNamespace) -> Non
 
 
 async def test_too_few_outcomes(desk: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Issue: a backend that does not answer for every session has failed for all of them."""
+    """DESIGN 8: a backend that does not answer for every session has failed for all of them."""
     lives = [await desk.live(name, 1) for name in "ab"]
     monkeypatch.setattr(desk.backend, "write", lambda _portions, _now: [])
     for writer, _ in lives:
@@ -454,7 +454,7 @@ async def test_a_lost_lease_is_final(desk: Any) -> None:
 
 
 async def test_an_error_that_is_told_often_does_not_grow(desk: Any) -> None:
-    """Issue: what a lost lease raises again and again keeps no trace of all the times."""
+    """DESIGN 8: what a lost lease raises again and again keeps no trace of all the times."""
     writer, _ = await desk.live("s", 1)
     desk.backend.refuse["s"] = SessionLeasedError("gone", retryable=False)
     lengths: list[int] = []
