@@ -74,6 +74,7 @@ class DiskStore:
         self._durability: Durability = durability
         self._window = window
         self._hosted = Hosted(backend, lease_timeout)
+        self._own: OwnHost | None = None
         self._roster: Roster | None = None
         self._closing: asyncio.Future[None] | None = None
 
@@ -98,11 +99,18 @@ class DiskStore:
     # Opening and closing.
 
     async def __aenter__(self) -> Self:
-        await self.open(OwnHost())
+        host = OwnHost()
+        await self.open(host)
+        self._own = host
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self.close()
+        own, self._own = self._own, None
+        try:
+            await self.close()
+        finally:
+            if own is not None:
+                await own.close()
 
     async def open(self, host: StoreHost) -> None:
         """See `Store.open`."""

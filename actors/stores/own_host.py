@@ -13,7 +13,7 @@ from ..executor import Executor, ThreadExecutor
 class OwnHost:
     """The machine's clock, threads of its own, tasks on the running loop. Loop only.
 
-    A store ends the lanes and the tasks that it took, so nothing is left to close.
+    Close the store first.
     """
 
     def __init__(self) -> None:
@@ -27,3 +27,7 @@ class OwnHost:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
+
+    async def close(self) -> None:
+        """End its threads, and those of its lanes."""
+        await self.executor.close(5.0)
