@@ -319,7 +319,11 @@ async def test_a_lease_given_back_unused(desk: Any, kit: SimpleNamespace) -> Non
     """store.release: a lease that no writer was attached with goes back, once."""
     kit.put(desk.backend, kit.steps(0, 1))
     lease = await desk.store.lease("s")
+    desk.executor.shut()
     desk.store.release(lease)
+    with pytest.raises(SessionLeasedError):
+        desk.store.attach(header(), kit.steps(0, 1), lease)
+    await desk.executor.open()
     desk.store.release(dataclasses.replace(lease))
     await kit.settle()
     assert desk.backend.shelf["s"].holder is None
@@ -346,6 +350,33 @@ async def test_loads_at_the_same_time(desk: Any, kit: SimpleNamespace) -> None:
     assert len({len(log.events) for log in found}) == 1
     assert len(desk.stored()) == 4
     assert desk.backend.calls.count("lease") == 1
+
+
+async def test_load_gives_its_lease_back_first(desk: Any, kit: SimpleNamespace) -> None:
+    """core 5.1: when load has closed a log, its lease is free by the time it answers."""
+    kit.put(desk.backend, kit.open_turn())
+    desk.executor.shut()
+    load = asyncio.ensure_future(desk.store.load("s"))
+    for call in ("read", "lease", "write"):
+        await kit.settle()
+        assert desk.executor.queued == 1
+        await desk.executor.pass_one()
+        assert desk.backend.calls[-1] == call
+    await desk.executor.open()
+    assert len((await load).events) == 4
+
+
+async def test_reading_what_is_leased_here(desk: Any, kit: SimpleNamespace) -> None:
+    """core 5.6: a session that is being resumed can be looked at, and is not closed by a load."""
+    kit.put(desk.backend, kit.open_turn())
+    kit.put(desk.backend, kit.whole_turn(), "whole")
+    await desk.store.lease("s")
+    await desk.store.lease("whole")
+    assert len((await desk.store.inspect("s")).events) == 4
+    assert len((await desk.store.load("whole")).events) == 2
+    with pytest.raises(SessionLeasedError):
+        await desk.store.load("s")
+    assert desk.stored() == [0, 1]
 
 
 async def test_load_of_what_another_holds(desk: Any, kit: SimpleNamespace) -> None:

@@ -115,6 +115,28 @@ async def test_a_session_is_in_one_write_at_a_time(kit: SimpleNamespace) -> None
     await host.close()
 
 
+async def test_a_write_under_way_is_not_overtaken(kit: SimpleNamespace) -> None:
+    """core 5.2: the next write begins when all portions of the one before it have ended."""
+    desk = kit.Desk(kit.Backend(grouped=False))
+    await desk.store.open(desk.host)
+    (quick, _), (slow, log) = await desk.live("quick", 1), await desk.live("slow", 1)
+    (first, _) = await desk.live("first", 1)
+    desk.executor.shut()
+    flushes = [asyncio.ensure_future(writer.flush()) for writer in (first, quick, slow)]
+    await desk.wait(0)
+    await desk.executor.pass_one()
+    assert desk.executor.queued == 2
+    desk.say(slow, log)
+    await desk.wait(0.2)
+    await desk.executor.pass_one()
+    assert desk.executor.queued == 1, "the session that is being written still is"
+    await desk.executor.open()
+    assert all(await asyncio.gather(*flushes))
+    assert desk.stored("slow") == [0, 1]
+    await desk.store.close()
+    await desk.host.close()
+
+
 async def test_an_executor_without_lanes(kit: SimpleNamespace) -> None:
     """Contract: an executor that gives no lanes is used itself, and not closed."""
 
@@ -380,6 +402,46 @@ async def test_an_id_that_is_being_looked_for_while_it_closes(
     await desk.store.create(header())
 
 
+async def test_what_comes_while_it_closes(desk: Any, kit: SimpleNamespace) -> None:
+    """core #117: from the moment of the close nothing new begins, nor what waited for an id."""
+    writer, _ = await desk.live("s", 1)
+    desk.executor.shut()
+    writer.release()
+    waiting = asyncio.ensure_future(desk.store.create(header(), fresh=True))
+    await kit.settle()
+    closing = asyncio.ensure_future(desk.store.close())
+    await kit.settle()
+    with pytest.raises(SessionError) as caught:
+        await desk.store.create(header("t"), fresh=True)
+    assert caught.value.code == "STORE_CLOSED"
+    await desk.executor.open()
+    await closing
+    with pytest.raises(SessionError) as caught:
+        await waiting
+    assert caught.value.code == "STORE_CLOSED"
+
+
+async def test_a_close_of_the_backend_that_hangs(
+    kit: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """DESIGN 2: also when the backend hangs in its close, a close that is called off ends."""
+    monkeypatch.setattr("broodline.actors.stores.hosted._HASTE", 0.01)
+    monkeypatch.setattr("broodline.actors.stores.hosted._GRACE", 3600)
+    backend = kit.Backend()
+    host = kit.Host()
+    store = DiskStore(backend)
+    await store.open(host)
+    gate = backend.gates["close"] = threading.Event()
+    closing = asyncio.ensure_future(store.close())
+    while "close" not in backend.calls:
+        await asyncio.sleep(0)
+    closing.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await closing
+    gate.set()
+    await host.close()
+
+
 async def test_reads_that_meet_a_close(kit: SimpleNamespace) -> None:
     """core #117: a read that runs when the store closes is answered; those in line are refused."""
     backend = kit.Backend()
@@ -416,12 +478,15 @@ async def test_a_close_that_hangs_is_called_off(
     await store.open(host)
     writer = store.attach(header(), kit.steps(0, 1), await store.create(header()))
     gate = backend.gates["write"] = threading.Event()
+    flush = asyncio.ensure_future(writer.flush())
     closing = asyncio.ensure_future(store.close())
     while "write" not in backend.calls:
         await asyncio.sleep(0)
     closing.cancel()
     with pytest.raises(asyncio.CancelledError):
         await closing
+    with pytest.raises(SessionError):
+        await flush
     assert renewals() == 0
     assert "closed" in repr(store)
     with pytest.raises(SessionError) as caught:

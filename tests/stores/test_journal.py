@@ -308,6 +308,62 @@ async def test_a_failure_under_a_flush_is_told_by_it(desk: Any, kit: SimpleNames
     assert len(desk.backend.writes) == 2
 
 
+async def test_flushes_that_fail_together(desk: Any, kit: SimpleNamespace) -> None:
+    """core #105: a flush that joins a failing one fails with it, and leaves no retry behind."""
+    writer, _ = await desk.live("s", 1)
+    desk.executor.shut()
+    flushes = [asyncio.ensure_future(writer.flush())]
+    await kit.settle()
+    flushes.append(asyncio.ensure_future(writer.flush()))
+    await kit.settle()
+    desk.backend.down = kit.unavailable()
+    await desk.executor.open()
+    for flush in flushes:
+        with pytest.raises(SessionError, match="disk full"):
+            await flush
+    assert len(desk.backend.writes) == 1
+
+
+async def test_a_failure_that_is_raised_is_not_logged(
+    desk: Any, kit: SimpleNamespace, caplog: pytest.LogCaptureFixture
+) -> None:
+    """core 5.3: who waits for a flush hears of its failure, and nobody else."""
+    writer, _ = await desk.live("s", 1)
+    desk.backend.down = kit.unavailable()
+    with pytest.raises(SessionError):
+        await writer.flush()
+    assert caplog.records == []
+
+
+async def test_one_session_s_trouble_is_told_once(
+    desk: Any, kit: SimpleNamespace, caplog: pytest.LogCaptureFixture
+) -> None:
+    """core 5.3: a session that cannot be written beside others that can is told of once."""
+    lives = [await desk.live(name, 1) for name in ("bad", "good")]
+    desk.backend.refuse["bad"] = SessionError("it does not fit", code="EVENT_UNWRITABLE")
+    for round_ in range(3):
+        await desk.wait(0.2)
+        assert desk.stored("good") == list(range(round_ + 1))
+        for writer, log in lives:
+            desk.say(writer, log)
+    assert len(caplog.records) == 1
+
+
+async def test_trouble_of_another_kind_behind_an_outage(
+    desk: Any, kit: SimpleNamespace, caplog: pytest.LogCaptureFixture
+) -> None:
+    """core 5.3: what fails for a reason of its own when the disk is back is told too."""
+    await desk.live("a", 1)
+    desk.backend.down = kit.unavailable()
+    await desk.wait(0.2)
+    desk.backend.down = None
+    desk.backend.refuse["b"] = SessionError("it does not fit", code="EVENT_UNWRITABLE")
+    await desk.live("b", 1)
+    await desk.wait(0.2)
+    assert "disk full" in caplog.text
+    assert "it does not fit" in caplog.text
+
+
 async def test_an_outage_is_told_once(
     desk: Any, kit: SimpleNamespace, caplog: pytest.LogCaptureFixture
 ) -> None:

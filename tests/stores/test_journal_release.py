@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from types import SimpleNamespace
 from typing import Any
 
@@ -103,6 +104,29 @@ async def test_what_comes_behind_a_release_changes_nothing(desk: Any) -> None:
     assert caught.value.code == "SESSION_NOT_LIVE"
 
 
+async def test_a_release_that_finds_its_lease_lost(desk: Any) -> None:
+    """DESIGN 3: a release that finds that another took over says so, and keeps nothing."""
+    writer, _ = await desk.live("s", 1)
+    desk.backend.refuse["s"] = SessionLeasedError("gone", retryable=False)
+    with pytest.raises(SessionLeasedError):
+        await writer.release()
+    assert desk.store.statistics().sessions == 0
+    assert writer.release() is None
+
+
+async def test_a_failure_that_nobody_awaits(desk: Any, kit: SimpleNamespace) -> None:
+    """store.Writer: a release that fails and that nobody awaits does not alarm the loop."""
+    told: list[dict[str, Any]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: told.append(context))
+    writer, _ = await desk.live("s", 1)
+    desk.backend.down = kit.unavailable()
+    writer.release()
+    await kit.settle()
+    gc.collect()
+    assert desk.store.statistics().draining == 1
+    assert told == []
+
+
 # What could not be stored.
 
 
@@ -168,6 +192,7 @@ async def test_an_unwanted_session_leaves_nothing(desk: Any) -> None:
     """DESIGN 3: a new session that is discarded before anything is stored was never there."""
     writer, _ = await desk.live("s", 3)
     assert writer.release(discard=True) is None
+    assert desk.store.statistics().queued == 0
     await desk.wait(1)
     assert desk.backend.writes == []
     with pytest.raises(SessionError) as caught:
@@ -181,7 +206,9 @@ async def test_discarding_confirms_no_flush(desk: Any, kit: SimpleNamespace) -> 
     desk.executor.shut()
     flushes = [asyncio.ensure_future(one.flush()) for one in (other, writer)]
     await kit.settle()
+    assert desk.store.statistics().queued == 1
     assert writer.release(discard=True) is None
+    assert desk.store.statistics().queued == 0
     with pytest.raises(SessionError) as caught:
         await flushes[1]
     assert caught.value.code == "SESSION_NOT_LIVE"
@@ -196,20 +223,31 @@ async def test_discarding_what_is_being_written(desk: Any, kit: SimpleNamespace)
     desk.executor.shut()
     await desk.wait(0.2)
     rest = asyncio.ensure_future(writer.release(discard=True))
+    await desk.executor.pass_one()
+    flush = asyncio.ensure_future(writer.flush())
     await desk.executor.open()
+    assert await flush, "it is stored"
     await rest
     assert desk.stored() == [0]
     assert desk.backend.shelf["s"].holder is None
     assert len(log) == 1
 
 
-async def test_discarding_what_cannot_be_written(desk: Any, kit: SimpleNamespace) -> None:
+@pytest.mark.parametrize("flushed", [True, False])
+async def test_discarding_what_cannot_be_written(
+    desk: Any, kit: SimpleNamespace, flushed: bool
+) -> None:
     """DESIGN 3: a session that is discarded while its first write fails is not tried again."""
     writer, _ = await desk.live("s", 1)
     desk.executor.shut()
+    flushes = [asyncio.ensure_future(writer.flush())] if flushed else []
     await desk.wait(0.2)
     rest = asyncio.ensure_future(writer.release(discard=True))
     await kit.settle()
+    for flush in (*flushes, writer.flush()):
+        with pytest.raises(SessionError) as caught:
+            await flush
+        assert caught.value.code == "SESSION_NOT_LIVE"
     desk.backend.down = kit.unavailable()
     await desk.executor.open()
     await rest
@@ -234,5 +272,11 @@ async def test_a_stored_session_cannot_be_discarded(desk: Any) -> None:
     writer, log = await desk.live("s", 1)
     await writer.flush()
     desk.say(writer, log)
-    await writer.release(discard=True)
+    desk.executor.shut()
+    flush = asyncio.ensure_future(writer.flush())
+    await desk.wait(0)
+    rest = writer.release(discard=True)
+    await desk.executor.open()
+    assert await flush
+    await rest
     assert desk.stored() == [0, 1]
