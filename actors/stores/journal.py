@@ -245,8 +245,6 @@ class Journal:
         """Answer the flushes of a writer if nothing waits of it, else go on."""
         if writer.lost is not None:
             self._reject_all(writer, writer.lost)
-            if writer.releasing:
-                self._drop(writer)
         elif writer.needless and writer.releasing:
             self._drop(writer)
         elif not writer.waiting and not writer.releasing:

@@ -21,9 +21,9 @@ def header(session_id: str = "s") -> SessionHeader:
     return SessionHeader(session_id, 1)
 
 
-def renewals() -> int:
-    """Tasks that give signs of life."""
-    return [task.get_name() for task in asyncio.all_tasks()].count("store leases")
+def running(name: str = "store leases") -> int:
+    """Tasks of this name: those that give signs of life."""
+    return [task.get_name() for task in asyncio.all_tasks()].count(name)
 
 
 # Threads.
@@ -238,17 +238,17 @@ async def test_signs_of_life(desk: Any) -> None:
         await desk.wait(0.1)
     assert desk.backend.calls.count("renew") == 4
     assert desk.backend.holders[-1].until == desk.clock.monotonic() + 30
-    assert renewals() == 1
+    assert running() == 1
 
 
 async def test_nobody_signs_without_a_lease(desk: Any) -> None:
     """DESIGN 3: a store signs only while it has a lease, and begins again with the next."""
     await desk.wait(60)
-    assert renewals() == 0
+    assert running() == 0
     writer, _ = await desk.live("s", 1)
     await writer.release()
     await desk.wait(10)
-    assert renewals() == 0
+    assert running() == 0
     assert desk.backend.calls.count("renew") == 0
     await desk.store.lease("s")
     await desk.wait(10)
@@ -291,7 +291,9 @@ async def test_close_stores_everything(desk: Any, kit: SimpleNamespace) -> None:
     kit.put(desk.backend, [], "leased")
     lease = await desk.store.lease("leased")
     await desk.store.create(header("reserved"))
+    assert running("store window") == 1
     await desk.store.close()
+    assert running("store window") == running() == 0
     for name in "abc":
         assert desk.stored(name) == [0, 1]
     assert {record.holder for record in desk.backend.shelf.values()} == {None}
@@ -303,7 +305,7 @@ async def test_close_stores_everything(desk: Any, kit: SimpleNamespace) -> None:
     desk.say(*lives[0])
     await desk.wait(1)
     assert desk.stored("a") == [0, 1]
-    assert renewals() == 0
+    assert running() == 0
 
 
 async def test_close_with_an_unreachable_disk(desk: Any, kit: SimpleNamespace) -> None:
@@ -364,7 +366,7 @@ async def test_a_lease_that_is_being_taken_while_it_closes(desk: Any, kit: Simpl
     assert isinstance(await attempt, Lease)
     assert desk.backend.shelf["s"].holder is None
     assert desk.backend.calls[-2:] == ["write", "close"]
-    assert renewals() == 0
+    assert running() == 0
 
 
 async def test_a_batch_that_is_under_way_while_it_closes(desk: Any, kit: SimpleNamespace) -> None:
@@ -487,7 +489,7 @@ async def test_a_close_that_hangs_is_called_off(
         await closing
     with pytest.raises(SessionError):
         await flush
-    assert renewals() == 0
+    assert running() == 0
     assert "closed" in repr(store)
     with pytest.raises(SessionError) as caught:
         await writer.flush()

@@ -120,8 +120,9 @@ async def test_a_failure_that_nobody_awaits(desk: Any, kit: SimpleNamespace) -> 
     asyncio.get_running_loop().set_exception_handler(lambda _, context: told.append(context))
     writer, _ = await desk.live("s", 1)
     desk.backend.down = kit.unavailable()
+    desk.executor.shut()
     writer.release()
-    await kit.settle()
+    await desk.executor.open()
     gc.collect()
     assert desk.store.statistics().draining == 1
     assert told == []
@@ -241,6 +242,7 @@ async def test_discarding_what_cannot_be_written(
     writer, _ = await desk.live("s", 1)
     desk.executor.shut()
     flushes = [asyncio.ensure_future(writer.flush())] if flushed else []
+    await desk.wait(0)  # so that a flush begins before the window ends
     await desk.wait(0.2)
     rest = asyncio.ensure_future(writer.release(discard=True))
     await kit.settle()
@@ -253,6 +255,22 @@ async def test_discarding_what_cannot_be_written(
     await rest
     assert len(desk.backend.writes) == 1
     assert desk.store.statistics().sessions == 0
+
+
+async def test_a_new_session_whose_only_batch_fails(desk: Any, kit: SimpleNamespace) -> None:
+    """core 5.1: a lease given back under a batch that then fails leaves nothing to be written."""
+    lease = await desk.store.create(SessionHeader("s", 1))
+    desk.executor.shut()
+    append = asyncio.ensure_future(desk.store.append(lease, kit.steps(0, 1)))
+    await kit.settle()
+    desk.store.release(lease)
+    desk.backend.down = kit.unavailable()
+    await desk.executor.open()
+    with pytest.raises(SessionError, match="disk full"):
+        await append
+    assert await desk.store.flush()
+    assert desk.store.statistics().sessions == 0
+    assert len(desk.backend.writes) == 1
 
 
 async def test_discarding_what_is_left_over(desk: Any, kit: SimpleNamespace) -> None:
