@@ -122,7 +122,6 @@ class Roster:
 
     async def abandon(self) -> None:
         """Let go of whoever is still there."""
-        self.admitting = False
         for writer in self:
             self.journal.abandon(writer, closed_error(self._place))
         await self.journal.close()

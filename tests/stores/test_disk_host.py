@@ -423,6 +423,21 @@ async def test_what_comes_while_it_closes(desk: Any, kit: SimpleNamespace) -> No
     assert caught.value.code == "STORE_CLOSED"
 
 
+async def test_a_close_that_is_called_off_and_fails(desk: Any, kit: SimpleNamespace) -> None:
+    """DESIGN 8: who calls a close off gets no failure of it instead; it is closed all the same."""
+    await desk.live("s", 1)
+    desk.executor.shut()
+    closing = asyncio.ensure_future(desk.store.close())
+    await kit.settle()
+    closing.cancel()
+    await kit.settle()
+    desk.backend.down = kit.unavailable()
+    await desk.executor.open()
+    with pytest.raises(asyncio.CancelledError):
+        await closing
+    assert "closed" in repr(desk.store)
+
+
 async def test_a_close_of_the_backend_that_hangs(
     kit: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
