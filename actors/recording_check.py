@@ -58,8 +58,7 @@ def check_log(log: RecordedLog, *, parent: RecordedLog | None = None) -> tuple[s
 
     Args:
         log: What `read_log` gave.
-        parent: The log that a fork's seed was taken from; its events must be the same,
-            unless not even the first is: then the seed came from elsewhere.
+        parent: The log that a fork's seed was taken from; its events must be the same.
 
     Returns:
         One text a fault, with the number of its event, in the order of the log.
@@ -122,8 +121,6 @@ def _seed_fault(seq: int, what: str) -> Fault:
 
 def _inheritance_faults(seed: tuple[Event, ...], parent: RecordedLog) -> Iterator[Fault]:
     there = len(parent.events)
-    if there and _said(seed[0]) != _said(parent.events[0]):
-        return  # not from the parent: a provider may give a child any seed
     if there < len(seed):
         text = f"the seed has {len(seed)} events, but the parent's log {parent.name} only {there}"
         yield Fault(there, "seed", text)

@@ -23,6 +23,8 @@ from broodline.cli import main
 from broodline.messages.event import Event
 from broodline.messages.header import SessionHeader
 from broodline.messages.payload import ToolAnswered, ToolCalled
+from broodline.sessions.place import any_place
+from broodline.sessions.verifying import verify
 from broodline.supervision.furnishing import store_named
 from broodline.survey.board import Board
 from broodline.survey.heritage import task_in
@@ -204,6 +206,13 @@ def test_killed_and_started_again(demo: Demo, ground: Path, store: str) -> None:
     kept, whole = len(before.answered), len(after.answered)
     assert f"continuing the survey of {ground}: {kept} calls are on disk" in done.err
     assert f"resumed: {kept} of {whole} calls were on disk, {whole - kept} done now" in done.err
+
+
+def test_a_continued_store_is_sound(demo: Demo, ground: Path, store: str) -> None:
+    """core 3: the logs of a survey that was killed and went on break no rule of a log."""
+    killed(ground, store, 7)
+    assert demo("--store", store).code == 0
+    assert verify([any_place(store)]) == 0
 
 
 def test_killed_several_times(demo: Demo, ground: Path, store: str, tmp_path: Path) -> None:

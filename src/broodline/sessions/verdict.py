@@ -9,6 +9,7 @@ from typing import Any
 from ..actors.recording import RecordedLog, read_log
 from ..actors.recording_check import Fault, first_fault, log_faults
 from ..messages.errors import BroodlineError, SessionError
+from ..messages.event import Event
 from ..messages.payload import TurnStart
 from .archive import Archive, Entry, is_live, log_of
 from .place import LogPlace, StorePlace
@@ -142,7 +143,11 @@ class _Parents:
         self._last: tuple[str, RecordedLog | None] = ("", None)
 
     def of(self, log: RecordedLog) -> RecordedLog | None:
-        """The parent's log of a fork; None for others, and where it cannot be read."""
+        """The parent's log of a fork; None for others, and where it cannot be read.
+
+        A provider may give a child any seed: one that does not even begin as the parent's
+        log is no fork of it.
+        """
         wanted = log.header.parent_session
         if wanted is None or not log.header.seed_length:
             return None
@@ -152,4 +157,11 @@ class _Parents:
             except SessionError:  # it is told where it is looked at itself
                 found = None
             self._last = (wanted, found)
-        return self._last[1]
+        parent = self._last[1]
+        if parent is None or not parent.events or not log.events:
+            return parent
+        return parent if _alike(log.events[0], parent.events[0]) else None
+
+
+def _alike(one: Event, other: Event) -> bool:
+    return one.data == other.data and one.surface_op == other.surface_op
