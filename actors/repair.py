@@ -32,6 +32,9 @@ from .invariants import NOT_STARTED
 
 INTERRUPTED = TurnEndReason("interrupted")
 
+CLOSED_RESULT = "interrupted-tool-result-"
+"""How the id of a result begins that a log was closed with."""
+
 _NOT_STARTED = ErrorInfo("ToolNotStartedError", NOT_STARTED)
 _UNKNOWN = ErrorInfo("ToolOutcomeUnknownError", "TOOL_OUTCOME_UNKNOWN")
 
@@ -184,7 +187,7 @@ def closing_answer(
         (_NOT_STARTED, _NOT_STARTED_TEXT) if started is None else (_UNKNOWN, _UNKNOWN_TEXT)
     )
     message = ToolMessage(
-        f"interrupted-tool-result-{call.id}-{seq}",
+        f"{CLOSED_RESULT}{call.id}-{seq}",
         (ToolResult(call.id, (Text(text),), is_error=True),),
         FrozenDict({"kind": "tool", "callId": call.id}),
     )

@@ -52,12 +52,17 @@ def store_of(store: object, durability: Durability | None) -> Store:
     """The store that an argument names or is.
 
     Raises:
-        ConfigurationError: If it is neither, or `durability` is given beside a store that
-            has its own.
+        ConfigurationError: If it is neither, or `durability` is given beside a store in
+            memory, or one that has its own.
     """
     if durability is not None and durability not in get_args(Durability):
         known = ", ".join(get_args(Durability))
         raise ConfigurationError(f"durability={durability!r} must be one of {known}")
+    if store == "memory" and durability is not None:
+        raise ConfigurationError(
+            f"durability={durability!r} needs a disk, and the store is in memory; give "
+            "store='sqlite:PATH' or store='jsonl:FOLDER' beside it"
+        )
     if isinstance(store, str):
         return store_named(store, durability=durability or "accepted")
     _check_members("store", store, _STORE)

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, cast
 
 from ..actors.creation import AgentSpec, Commit
 from ..actors.fold import consumed_work, select_output
-from ..messages.errors import ConfigurationError
+from ..actors.models.failure import UNKNOWN
+from ..messages.errors import BroodlineError, ConfigurationError
 from ..messages.event import Event
 from ..messages.lossless import type_name
 from ..messages.payload import AbortCause
@@ -102,7 +103,8 @@ class InProcessChild:
             return
         self._done = None
         reason = "aborted" if self._cancelled else "error"
-        done(SubagentResult((), reason, None, said_by(error)))
+        code = error.code if isinstance(error, BroodlineError) else UNKNOWN
+        done(SubagentResult((), reason, None, f"{code}: {said_by(error)}"))
 
     def cancel(self, cause: AbortCause) -> None:
         """Abort the turn in progress and drop what waits, which an end leaves in the log."""

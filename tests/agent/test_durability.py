@@ -389,6 +389,7 @@ async def test_child_whose_prompt_is_refused(runtime: Runtime, disk: Disk) -> No
     result = await run.result
     assert result.stop_reason == "error"
     assert result.diagnostic is not None
+    assert result.diagnostic.startswith("DURABILITY_FAILED: ")
     assert "could not be stored" in result.diagnostic
     disk.broken = False
     await run.dispose()

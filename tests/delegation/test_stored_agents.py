@@ -232,6 +232,8 @@ async def test_wrong_durability() -> None:
     """DESIGN 9: a durability that is none, or beside a store with one of its own, is refused."""
     with pytest.raises(ConfigurationError, match="durability"):
         Runtime(store="sqlite:x.db", durability="never")  # type: ignore[arg-type] # on purpose
+    with pytest.raises(ConfigurationError, match="store is in memory"):
+        Runtime(durability="accepted")
     with pytest.raises(ConfigurationError, match="MemoryStore"):
         Runtime(store=MemoryStore(), durability="accepted")
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..actors.repair import CLOSED_RESULT
 from ..messages.content import ToolCall, ToolResult, text_of
 from ..messages.message import AssistantMessage, Message, ToolMessage
 from ..supervision.report import headline
@@ -29,9 +30,6 @@ REASON_KEPT = 300
 
 LABEL_KEPT = 60
 """Characters of a folder's path in a child's label; the end is kept."""
-
-_CUT_OFF = "interrupted-tool-result-"
-"""How the id of a result begins that a log was closed with: its process had ended."""
 
 _CALLED_OFF = ("Error: tool call aborted", f"Error: {headline('aborted')}")
 """How the result begins of a call, or a child, that a stop of the survey ended."""
@@ -193,7 +191,7 @@ def was_cut_off(message: ToolMessage, result: ToolResult) -> bool:
 
     Source: spec core 4; DESIGN section 4.
     """
-    if message.id.startswith(_CUT_OFF):
+    if message.id.startswith(CLOSED_RESULT):
         return True
     return result.is_error and text_of(result.content).startswith(_CALLED_OFF)
 
