@@ -30,6 +30,8 @@ from .refusal import (
     exists,
     given_back,
     here,
+    live,
+    not_found,
     open_turn,
     recorded,
 )
@@ -261,9 +263,7 @@ class DiskStore:
     async def _append(self, lease: Lease, batch: tuple[Event, ...]) -> None:
         sessions, writer = self._sessions, self._held(lease)
         if writer.attached:
-            raise SessionError(
-                f"session {lease.session_id!r} is live; append through it", code="SESSION_LIVE"
-            )
+            raise live(lease.session_id)
         await asyncio.shield(sessions.run(writer.append(batch), "store append"))
 
     async def load(self, session_id: str) -> StoredLog:
@@ -338,7 +338,7 @@ class DiskStore:
         assert writer.header is not None
         log = tuple(writer.log or ())
         if not log:
-            raise SessionError(f"no session {writer.id!r} is stored", code="SESSION_NOT_FOUND")
+            raise not_found(writer.id)
         return StoredLog(writer.header, log, revision, min(stored, len(log)))
 
     async def _image(self, session_id: str) -> Image:

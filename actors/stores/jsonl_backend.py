@@ -38,15 +38,16 @@ from ..store import Lease, Snapshot, StoredLog
 from .backend import Image, Portion
 from .holder import Holder
 from .jsonl_birth import Births
-from .jsonl_fault import changed, held, recorded, stale, unavailable
+from .jsonl_fault import unavailable
 from .jsonl_file import DRAFT, LOCK, LOG
-from .jsonl_grip import Grip, check_numbers, grip_of, put_tenure
+from .jsonl_grip import Grip, grip_of, put_tenure
 from .jsonl_lock import locked, remove
 from .jsonl_name import session_folder
 from .jsonl_place import check_folder
 from .jsonl_shelf import Cover, Shelf
 from .jsonl_tenure import Holders, Tenure, read_tenure
 from .jsonl_text import events_text
+from .refusal import changed, check_following, closed_error, elsewhere, recorded, stale
 
 
 class JsonlBackend:
@@ -88,7 +89,7 @@ class JsonlBackend:
     @property
     def _parts(self) -> tuple[Holders, Births]:
         if self._opened is None:
-            raise SessionError(f"the store {self._root} is not open", code="STORE_CLOSED")
+            raise closed_error(self._root)
         return self._opened
 
     def open(self, holder: Holder) -> None:
@@ -149,11 +150,11 @@ class JsonlBackend:
             if grip is None or tenure.fence != fence or tenure.holder != holders.mine.id:
                 if grip is not None and grip.fence == fence:
                     del self._held[session_id]
-                raise stale(self._root, session_id, fence, tenure.fence)
+                raise stale(session_id, fence, tenure.fence, self._root)
             grip.check(self._root, session_id, self._trace)
             if portion.events:
-                check_numbers(self._root, session_id, portion.events, grip.next_seq)
-                data = events_text(session_id, portion.events, projected=grip.projected)
+                check_following(session_id, grip.next_seq, portion.events, self._root)
+                data = events_text(self._root, session_id, portion.events, projected=grip.projected)
                 free = replace(tenure, holder=None) if portion.release else None
                 grip.append(data, len(portion.events), free, self._trace)
             elif portion.release:
@@ -176,10 +177,10 @@ class JsonlBackend:
                 tenure = read_tenure(folder)
                 standing, holder = self._holders.standing(tenure, now)
                 if standing == "alive" and not takeover:
-                    raise held(self._root, session_id, holder)
+                    raise elsewhere(session_id, self._root, holder)
                 grip = self._reached(folder, session_id, after, tenure)
-                check_numbers(self._root, session_id, events, grip.next_seq)
-                data = events_text(session_id, events, projected=False)
+                check_following(session_id, grip.next_seq, events, self._root)
+                data = events_text(self._root, session_id, events, projected=False)
                 remove(os.path.join(folder, DRAFT))
                 self._holders.keep_alive(now)
                 if grip.unsure:
@@ -204,7 +205,7 @@ class JsonlBackend:
         if known is not None and known.unsure and mine and known.fence == tenure.fence:
             known.cut(self._trace)
         if after is not None and after.revision != self._shelf.revision(folder):
-            raise changed(self._root, session_id)
+            raise changed(session_id, self._root)
         if after is not None and after.cut is None:
             grip = Grip(
                 folder,
@@ -215,7 +216,7 @@ class JsonlBackend:
         else:
             grip = grip_of(self._shelf.read_locked(session_id, folder))
         if grip.projected:
-            raise recorded(self._root, session_id)
+            raise recorded(session_id, self._root)
         return grip
 
     def read(self, session_id: str, now: float) -> Image:

@@ -8,14 +8,14 @@ from collections.abc import Callable
 from ...messages.errors import ConfigurationError, SessionError
 from ...messages.plain import quoted
 from .backend import Portion
-from .jsonl_fault import exists, held, unwritable
 from .jsonl_file import DRAFT, LOCK, LOG, confirm, publish, write_draft
-from .jsonl_grip import Grip, Trace, check_numbers, put_tenure
+from .jsonl_grip import Grip, Trace, put_tenure
 from .jsonl_lock import locked, make_folder, remove
 from .jsonl_name import encode_id, session_folder
 from .jsonl_shelf import Shelf
 from .jsonl_tenure import Holders, Tenure, read_tenure
 from .jsonl_text import log_text
+from .refusal import check_following, elsewhere, exists, unwritable
 
 
 class Births:
@@ -60,8 +60,8 @@ class Births:
         if found:
             standing, holder = self._holders.standing(read_tenure(found[0]), now)
             if standing == "alive":
-                raise held(self._root, session_id, holder)
-            raise exists(found[0], session_id)
+                raise elsewhere(session_id, self._root, holder)
+            raise exists(session_id, found[0])
 
     def _name_fault(self, session_id: str) -> str | None:
         if not session_id:
@@ -84,9 +84,9 @@ class Births:
         header, holders = portion.header, self._holders
         fault = self._name_fault(header.id)
         if fault is not None:
-            raise unwritable(self._root, header.id, fault)
-        check_numbers(self._root, header.id, portion.events, 0)
-        data = log_text(header, portion.events, projected=portion.projected)
+            raise unwritable(header.id, self._root, None, fault)
+        check_following(header.id, 0, portion.events, self._root)
+        data = log_text(self._root, header, portion.events, projected=portion.projected)
         folder = session_folder(self._root, header.id, header.cwd)
         if folder in self._half:
             self._finish_undo(folder, header.id)
@@ -125,7 +125,7 @@ class Births:
             try:
                 publish(folder)
             except FileExistsError:
-                raise exists(folder, header.id) from None
+                raise exists(header.id, folder) from None
 
     def _finish_undo(self, folder: str, session_id: str) -> None:
         with locked(os.path.join(folder, LOCK), session_id, self._pause):

@@ -1,4 +1,4 @@
-"""The errors of a JSONL store, each worded once."""
+"""What is wrong with a JSONL store, each worded once."""
 
 from __future__ import annotations
 
@@ -10,9 +10,7 @@ from ...messages.errors import (
     SessionCorruptError,
     SessionError,
     SessionFormatUnsupportedError,
-    SessionLeasedError,
 )
-from .holder import Holder
 
 _ADVICE = {
     errno.ENOSPC: "make room on the disk",
@@ -63,77 +61,12 @@ def locked_too_long(place: str, session_id: str | None) -> SessionError:
     )
 
 
-def exists(place: str, session_id: str) -> SessionError:
-    """``SESSION_ALREADY_EXISTS``."""
+def altered(place: str, session_id: str, text: str) -> SessionError:
+    """``SEQ_MISMATCH``: a log is not as its holder left it."""
     return SessionError(
-        f"a session {session_id!r} is stored already, in {place}; resume it or choose another id",
-        code="SESSION_ALREADY_EXISTS",
-        details={"place": place, "session": session_id},
-    )
-
-
-def not_found(place: str, session_id: str) -> SessionError:
-    """``SESSION_NOT_FOUND``."""
-    return SessionError(
-        f"no session {session_id!r} is stored in {place}",
-        code="SESSION_NOT_FOUND",
-        details={"place": place, "session": session_id},
-    )
-
-
-def mismatch(place: str, session_id: str, text: str) -> SessionError:
-    """``SEQ_MISMATCH``: events do not continue what is stored."""
-    return SessionError(
-        f"session {session_id!r} in {place}: {text}; nothing was written",
+        f"session {session_id!r} in {place}: {text}; nothing was written, resume it to go on from "
+        "what is there",
         code="SEQ_MISMATCH",
-        details={"place": place, "session": session_id},
-    )
-
-
-def unwritable(place: str, session_id: str, text: str) -> SessionError:
-    """``EVENT_UNWRITABLE``: what can never be written."""
-    return SessionError(
-        f"session {session_id!r} cannot be written to {place}: {text}",
-        code="EVENT_UNWRITABLE",
-        details={"place": place, "session": session_id},
-    )
-
-
-def recorded(place: str, session_id: str) -> SessionError:
-    """``PROJECTED``: a recording is not written on."""
-    return SessionError(
-        f"session {session_id!r} in {place} is a recording without numbers and times; it can be "
-        "inspected and exported, not resumed",
-        code="PROJECTED",
-        details={"place": place, "session": session_id},
-    )
-
-
-def held(place: str, session_id: str, holder: Holder | None) -> SessionLeasedError:
-    """``SESSION_LEASED``: a living holder elsewhere."""
-    pid = None if holder is None else holder.pid
-    whom = "elsewhere" if pid is None else f"in process {pid}"
-    return SessionLeasedError(
-        f"session {session_id!r} in {place} is live {whom}; use it there, or wait until it is "
-        "released",
-        details={"place": place, "session": session_id, "pid": pid},
-    )
-
-
-def stale(place: str, session_id: str, fence: int, current: int) -> SessionLeasedError:
-    """``SESSION_LEASED``: a writer that is not the holder any more."""
-    return SessionLeasedError(
-        f"the lease on session {session_id!r} in {place} is gone: fence {fence}, now {current}; "
-        "nothing more is written for this holder",
-        retryable=False,
-        details={"place": place, "session": session_id, "fence": fence, "current": current},
-    )
-
-
-def changed(place: str, session_id: str) -> SessionLeasedError:
-    """``SESSION_LEASED``: somebody wrote between reading and taking the lease."""
-    return SessionLeasedError(
-        f"session {session_id!r} in {place} has changed since it was read; read it again",
         details={"place": place, "session": session_id},
     )
 

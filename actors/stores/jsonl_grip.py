@@ -6,12 +6,11 @@ All of it happens under the lock of the log's folder.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TypeAlias
 
 from ...messages.errors import SessionError
-from ...messages.event import Event
-from .jsonl_fault import mismatch
+from .jsonl_fault import altered
 from .jsonl_file import LOG, append, truncate
 from .jsonl_shelf import Volume
 from .jsonl_tenure import Tenure, write_tenure
@@ -60,7 +59,7 @@ class Grip:
             self.cut(trace)
         elif size != self.size:
             text = f"{self.log} has {size} bytes where this holder left {self.size}"
-            raise mismatch(place, session_id, text)
+            raise altered(place, session_id, text)
 
     def cut(self, trace: Trace) -> None:
         """Cut off what stands behind the confirmed part.
@@ -123,15 +122,3 @@ def put_tenure(folder: str, tenure: Tenure, trace: Trace) -> None:
     trace("before lease")
     write_tenure(folder, tenure)
     trace("after lease")
-
-
-def check_numbers(place: str, session_id: str, events: Sequence[Event], next_seq: int) -> None:
-    """Refuse events that do not continue a log of `next_seq` events without a gap.
-
-    Raises:
-        SessionError: ``SEQ_MISMATCH``.
-    """
-    for seq, event in enumerate(events, next_seq):
-        if event.seq != seq:
-            text = f"{next_seq} events are stored, so a batch may not have seq {event.seq} where "
-            raise mismatch(place, session_id, f"{text}{seq} belongs")

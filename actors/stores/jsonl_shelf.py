@@ -16,12 +16,13 @@ from typing import BinaryIO
 
 from ...messages.errors import SessionCorruptError, SessionFormatUnsupportedError
 from ...messages.header import SessionHeader
-from .jsonl_fault import corrupt, not_found, obsolete, unavailable
+from .jsonl_fault import corrupt, obsolete, unavailable
 from .jsonl_file import LOCK, LOG, revision_of
 from .jsonl_lock import locked
 from .jsonl_name import decode_id, encode_id, project_name
 from .jsonl_scan import Scan, is_projected, read_header, scan
 from .jsonl_tenure import Tenure, read_tenure
+from .refusal import not_found
 
 _LONGEST_HEADER = 1 << 20
 
@@ -104,7 +105,7 @@ class Shelf:
         """
         found = self.locate(session_id)
         if not found:
-            raise not_found(self.root, session_id)
+            raise not_found(session_id, self.root)
         if len(found) > 1:
             text = f"the same id is stored in {' and in '.join(found)} too; move one of them away"
             raise corrupt(found[0], session_id, text.replace(f"{found[0]} and in ", "", 1))

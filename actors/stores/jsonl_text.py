@@ -8,10 +8,12 @@ from ...messages.errors import BroodlineError
 from ...messages.event import Event
 from ...messages.event_text import encode_header_line, encode_line, encode_projected
 from ...messages.header import SessionHeader
-from .jsonl_fault import unwritable
+from .refusal import unwritable
 
 
-def log_text(header: SessionHeader, events: Sequence[Event], *, projected: bool) -> bytes:
+def log_text(
+    place: str, header: SessionHeader, events: Sequence[Event], *, projected: bool
+) -> bytes:
     """A whole log.
 
     Raises:
@@ -20,11 +22,11 @@ def log_text(header: SessionHeader, events: Sequence[Event], *, projected: bool)
     try:
         first = f"{encode_header_line(header, projected=projected)}\n".encode()
     except (BroodlineError, ValueError) as error:
-        raise unwritable("its log", header.id, f"its header: {error}") from None
-    return first + events_text(header.id, events, projected=projected)
+        raise unwritable(header.id, place, None, error) from None
+    return first + events_text(place, header.id, events, projected=projected)
 
 
-def events_text(session_id: str, events: Sequence[Event], *, projected: bool) -> bytes:
+def events_text(place: str, session_id: str, events: Sequence[Event], *, projected: bool) -> bytes:
     """The lines of events; of the projected form without numbers and times.
 
     Raises:
@@ -36,6 +38,5 @@ def events_text(session_id: str, events: Sequence[Event], *, projected: bool) ->
             line = encode_projected(event) if projected else encode_line(event)
             lines.append(f"{line}\n".encode())
         except (BroodlineError, ValueError, TypeError, RecursionError) as error:
-            text = f"event {event.seq} of type {event.type}: {error}"
-            raise unwritable("its log", session_id, text) from None
+            raise unwritable(session_id, place, event.seq, error) from None
     return b"".join(lines)

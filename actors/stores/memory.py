@@ -9,13 +9,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ...messages.errors import ConfigurationError, SessionError, SessionLeasedError
+from ...messages.errors import ConfigurationError, SessionLeasedError
 from ...messages.event import Event
 from ...messages.header import SessionHeader
 from ...messages.plain import quoted
 from ..repair import closers
 from ..seed import ends_in_open_turn
 from ..store import Durability, Lease, Snapshot, StoredLog, StoreHost
+from .mending import mended
+from .refusal import (
+    changed,
+    check_following,
+    closed_error,
+    exists,
+    here,
+    live,
+    not_found,
+    open_turn,
+    recorded,
+    stale,
+)
 
 
 class Record:
@@ -98,7 +111,7 @@ class MemoryWriter:
     async def flush(self) -> bool:
         """Confirm; raises `SessionLeasedError` if the lease was taken over or given back."""
         if self._end is not None:
-            raise _outdated(self._record.header.id, self._fence, self._record)
+            raise stale(self._record.header.id, self._fence, self._record.fence)
         return True
 
     def release(self, *, discard: bool = False) -> None:
@@ -156,15 +169,15 @@ class MemoryStore:
     ) -> Lease:
         self._check_open()
         if header.id in self._records:
-            raise _exists(header.id)
+            raise exists(header.id)
         return self._hold(self._add(header, projected))
 
     async def prepare(self, session_id: str) -> StoredLog:
         self._check_open()
         record = self._writable(session_id)
         if record.held:
-            raise _leased(session_id)
-        return self._read(record, repaired=True)
+            raise here(session_id)
+        return mended(self._read(record))
 
     async def lease(
         self,
@@ -177,9 +190,9 @@ class MemoryStore:
         self._check_open()
         record = self._writable(session_id)
         if record.held and not takeover:
-            raise _leased(session_id)
+            raise here(session_id)
         if after is not None and after.revision != self._revision(record):
-            raise _changed(session_id)
+            raise changed(session_id)
         batch = _following(record, events)
         record.detach()
         if batch:
@@ -197,16 +210,16 @@ class MemoryStore:
         self._check_open()
         record = self._records.get(header.id)
         if lease is not None and (record is None or not _holds(record, lease)):
-            raise _outdated(header.id, lease.fence, record)
+            raise _outdated(lease, record)
         if record is None:
             record = self._add(header, projected=False)
         elif record.projected:
-            raise _recorded(header.id)
+            raise recorded(header.id)
         elif record.writer is not None or (record.held and lease is None):
-            raise _leased(header.id)
+            raise here(header.id)
         stored = record.length
         if stored and (record.header.cwd != header.cwd or log[:stored] != record.events()):
-            raise _exists(header.id)
+            raise exists(header.id)
         if lease is None:
             self._hold(record)
         writer = MemoryWriter(self, record)
@@ -217,11 +230,9 @@ class MemoryStore:
         self._check_open()
         record = self._records.get(lease.session_id)
         if record is None or not _holds(record, lease):
-            raise _outdated(lease.session_id, lease.fence, record)
+            raise _outdated(lease, record)
         if record.writer is not None:
-            raise SessionError(
-                f"session {lease.session_id!r} is live; append through it", code="SESSION_LIVE"
-            )
+            raise live(lease.session_id)
         record.extend(_following(record, events))
 
     async def load(self, session_id: str) -> StoredLog:
@@ -229,19 +240,17 @@ class MemoryStore:
         if record.projected or not ends_in_open_turn(record.events()):
             return self._read(record)
         if record.writer is not None:
-            raise SessionError(
-                f"session {session_id!r} is live inside a turn; inspect it instead",
-                code="OPEN_TURN",
-            )
+            raise open_turn(session_id)
         if record.held:
-            raise _leased(session_id)
+            raise here(session_id)
         self._check_open()
         record.extend(closers(record.events()))
         return self._read(record)
 
     async def inspect(self, session_id: str) -> StoredLog:
         record = self._find(session_id)
-        return self._read(record, repaired=not record.held and not record.projected)
+        log = self._read(record)
+        return log if record.held else mended(log)
 
     async def read_from(self, session_id: str, from_seq: int) -> tuple[Event, ...]:
         if type(from_seq) is not int or from_seq < 0:
@@ -313,28 +322,25 @@ class MemoryStore:
     def _find(self, session_id: str) -> Record:
         record = self._records.get(session_id)
         if record is None or not record.log:
-            raise SessionError(f"no session {session_id!r} is stored", code="SESSION_NOT_FOUND")
+            raise not_found(session_id)
         return record
 
     def _writable(self, session_id: str) -> Record:
         record = self._find(session_id)
         if record.projected:
-            raise _recorded(session_id)
+            raise recorded(session_id)
         return record
 
-    def _read(self, record: Record, repaired: bool = False) -> StoredLog:
-        events = tuple(record.events())
-        stored = len(events)
-        if repaired and ends_in_open_turn(events):
-            events = (*events, *closers(events))
-        return StoredLog(record.header, events, self._revision(record), stored, record.projected)
+    def _read(self, record: Record) -> StoredLog:
+        events, revision = tuple(record.events()), self._revision(record)
+        return StoredLog(record.header, events, revision, len(events), record.projected)
 
     def _revision(self, record: Record) -> str:
         return f"{id(self):x}-{record.birth}-{len(record.events())}"
 
     def _check_open(self) -> None:
         if self._closed:
-            raise SessionError("the store is closed; open it again first", code="STORE_CLOSED")
+            raise closed_error()
 
 
 def _holds(record: Record, lease: Lease) -> bool:
@@ -344,55 +350,9 @@ def _holds(record: Record, lease: Lease) -> bool:
 def _following(record: Record, events: Sequence[Event]) -> list[Event]:
     """The events, once it is sure that they continue what is stored."""
     batch = list(events)
-    stored = len(record.events())
-    for seq, event in enumerate(batch, stored):
-        if event.seq != seq:
-            raise SessionError(
-                f"session {record.header.id!r} has {stored} events stored; a batch may not have "
-                f"seq {event.seq} where {seq} belongs",
-                code="SEQ_MISMATCH",
-                details={"session": record.header.id, "stored": stored, "given": event.seq},
-            )
+    check_following(record.header.id, len(record.events()), batch)
     return batch
 
 
-def _exists(session_id: str) -> SessionError:
-    return SessionError(
-        f"a session {session_id!r} is stored already; resume it or choose another id",
-        code="SESSION_ALREADY_EXISTS",
-        details={"session": session_id},
-    )
-
-
-def _recorded(session_id: str) -> SessionError:
-    return SessionError(
-        f"session {session_id!r} is a recording in the projected form; it can be inspected and "
-        "exported, not written on",
-        code="PROJECTED",
-        details={"session": session_id},
-    )
-
-
-def _leased(session_id: str) -> SessionLeasedError:
-    return SessionLeasedError(
-        f"session {session_id!r} is live elsewhere; use it there, or wait until it is released",
-        details={"session": session_id},
-    )
-
-
-def _changed(session_id: str) -> SessionLeasedError:
-    return SessionLeasedError(
-        f"session {session_id!r} has changed since it was read; read it again",
-        details={"session": session_id},
-    )
-
-
-def _outdated(session_id: str, fence: int, record: Record | None) -> SessionLeasedError:
-    current = None if record is None else record.fence
-    now = "the session is gone" if current is None else f"now {current}"
-    return SessionLeasedError(
-        f"the lease on session {session_id!r} is gone: fence {fence}, {now}; nothing more is "
-        "written for this holder",
-        details={"session": session_id, "fence": fence, "current": current},
-        retryable=False,
-    )
+def _outdated(lease: Lease, record: Record | None) -> SessionLeasedError:
+    return stale(lease.session_id, lease.fence, None if record is None else record.fence)

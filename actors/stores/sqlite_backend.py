@@ -20,7 +20,8 @@ from ...messages.event import Event
 from ..store import Lease, Snapshot, StoredLog
 from .backend import Image, Portion
 from .holder import Holder
-from .sqlite_fault import closed, unusable
+from .refusal import closed_error
+from .sqlite_fault import unusable
 from .sqlite_link import SqliteLink
 from .sqlite_opening import open_store
 from .sqlite_reading import SqliteReading
@@ -125,12 +126,12 @@ class SqliteBackend:
 
     def _writer(self) -> SqliteWriting:
         if self._writing is None:
-            raise closed(self._path)
+            raise closed_error(self._path)
         return self._writing
 
     def _reader(self) -> SqliteReading:
         if self._reading is None:
-            raise closed(self._path)
+            raise closed_error(self._path)
         return self._reading
 
 

@@ -1,4 +1,4 @@
-"""The errors of a SQLite store, each worded once; no error of sqlite3 gets out."""
+"""What is wrong with a SQLite store, each worded once; no error of sqlite3 gets out."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from ...messages.errors import (
     SessionCorruptError,
     SessionError,
     SessionFormatUnsupportedError,
-    SessionLeasedError,
 )
 
 _REASONS = {
@@ -102,91 +101,15 @@ def unusable(place: str, text: str) -> ConfigurationError:
     return ConfigurationError(f"no SQLite store can be opened at {place}: {text}")
 
 
+def foreign(place: str) -> ConfigurationError:
+    """Somebody else's database."""
+    return unusable(place, "the database there belongs to something else; choose another file")
+
+
 def newer(place: str, version: int, supported: int) -> SessionFormatUnsupportedError:
     """A store that a newer version has made or brought up."""
     return SessionFormatUnsupportedError(
         f"{place} is a store of version {version}, newer than {supported}, the newest that this "
         "build knows; open it with a newer one",
         details={"place": place, "version": version, "supported": supported},
-    )
-
-
-def closed(place: str) -> SessionError:
-    """``STORE_CLOSED``."""
-    return SessionError(f"the store {place} is not open; open it first", code="STORE_CLOSED")
-
-
-def exists(place: str, session_id: str) -> SessionError:
-    """``SESSION_ALREADY_EXISTS``."""
-    return SessionError(
-        f"a session {session_id!r} is stored already, in {place}; resume it or choose another id",
-        code="SESSION_ALREADY_EXISTS",
-        details={"place": place, "session": session_id},
-    )
-
-
-def not_found(place: str, session_id: str) -> SessionError:
-    """``SESSION_NOT_FOUND``."""
-    return SessionError(
-        f"no session {session_id!r} is stored in {place}",
-        code="SESSION_NOT_FOUND",
-        details={"place": place, "session": session_id},
-    )
-
-
-def mismatch(place: str, session_id: str, stored: int, given: int) -> SessionError:
-    """``SEQ_MISMATCH``: events that do not continue what is stored."""
-    return SessionError(
-        f"session {session_id!r} in {place} has {stored} events stored; seq {given} does not "
-        "follow, and nothing was written",
-        code="SEQ_MISMATCH",
-        details={"place": place, "session": session_id, "stored": stored, "given": given},
-    )
-
-
-def unwritable(place: str, session_id: str, seq: int, reason: object) -> SessionError:
-    """``EVENT_UNWRITABLE``: it can never be written."""
-    return SessionError(
-        f"event {seq} of session {session_id!r} cannot be written to {place}: {reason}",
-        code="EVENT_UNWRITABLE",
-        details={"place": place, "session": session_id, "seq": seq},
-    )
-
-
-def recorded(place: str, session_id: str) -> SessionError:
-    """``PROJECTED``: a recording is not written on."""
-    return SessionError(
-        f"session {session_id!r} in {place} is a recording in the projected form; it can be "
-        "inspected and exported, not written on",
-        code="PROJECTED",
-        details={"place": place, "session": session_id},
-    )
-
-
-def held(place: str, session_id: str, pid: int | None, fence: int) -> SessionLeasedError:
-    """``SESSION_LEASED``: somebody else holds the lease."""
-    whom = "by a holder that is not known" if pid is None else f"in process {pid}"
-    return SessionLeasedError(
-        f"session {session_id!r} in {place} is live {whom}; use it there, or wait until it is "
-        "released",
-        details={"place": place, "session": session_id, "pid": pid, "current": fence},
-    )
-
-
-def changed(place: str, session_id: str, fence: int) -> SessionLeasedError:
-    """``SESSION_LEASED``: somebody wrote since it was read."""
-    return SessionLeasedError(
-        f"session {session_id!r} in {place} has changed since it was read; read it again",
-        details={"place": place, "session": session_id, "current": fence},
-    )
-
-
-def stale(place: str, session_id: str, fence: int, current: int | None) -> SessionLeasedError:
-    """``SESSION_LEASED``: a writer that is not the holder any more."""
-    now = "the session is gone" if current is None else f"now {current}"
-    return SessionLeasedError(
-        f"the lease on session {session_id!r} in {place} is gone: fence {fence}, {now}; nothing "
-        "more is written for this holder",
-        retryable=False,
-        details={"place": place, "session": session_id, "fence": fence, "current": current},
     )

@@ -14,7 +14,8 @@ from contextlib import suppress
 from types import TracebackType
 
 from ...messages.errors import BroodlineError
-from .sqlite_fault import SHORT_LIVED, closed, code_of, fault, unavailable
+from .refusal import closed_error
+from .sqlite_fault import SHORT_LIVED, code_of, fault, unavailable
 from .sqlite_probe import address, is_store
 from .sqlite_schema import store_id_of
 
@@ -121,6 +122,26 @@ class SqliteLink:
                 self.drop()
         return fault(error, self.path)
 
+    def begin(self, statement: str) -> sqlite3.Connection:
+        """Begin a transaction in what lies at the path now.
+
+        Raises:
+            BroodlineError: What the database says, in our terms.
+        """
+        try:
+            db = self.db
+            self.check()
+            db.execute(statement)
+        except sqlite3.Error as error:
+            raise self.failed(error) from error
+        return db
+
+    def end(self, error: BaseException | None) -> None:
+        """End a transaction that is not committed; an error of sqlite3 is told in our terms."""
+        if isinstance(error, sqlite3.Error):
+            raise self.failed(error) from error
+        self.roll_back()
+
     def roll_back(self) -> None:
         """End a transaction that is not wanted; a connection that cannot is dropped."""
         db = self._db
@@ -143,7 +164,7 @@ class SqliteLink:
 
     def _connect(self) -> sqlite3.Connection:
         if self._store_id is None:
-            raise closed(self.path)
+            raise closed_error(self.path)
         if not os.path.exists(self.path):
             raise unavailable(self.path, "not there any more", "put the store back where it was")
         if not is_store(self.path, self._store_id):
@@ -199,15 +220,8 @@ class Transaction:
         self.doubtful = False
 
     def __enter__(self) -> sqlite3.Connection:
-        link = self._link
         self.doubtful = False
-        try:
-            db = link.db
-            link.check()
-            db.execute("BEGIN IMMEDIATE")
-        except sqlite3.Error as error:
-            raise link.failed(error) from error
-        return db
+        return self._link.begin("BEGIN IMMEDIATE")
 
     def __exit__(
         self,
@@ -217,16 +231,11 @@ class Transaction:
     ) -> None:
         link = self._link
         if error is not None:
-            if isinstance(error, sqlite3.Error):
-                raise link.failed(error) from error
-            link.roll_back()
-            return
+            return link.end(error)
         try:
             self._commit(link.db)
-        except sqlite3.Error as failure:
-            raise link.failed(failure) from failure
-        except BaseException:
-            link.roll_back()
+        except BaseException as failure:  # also what a trace raises
+            link.end(failure)
             raise
         link.check()
         self.doubtful = False
@@ -250,14 +259,7 @@ class View:
         self._link = link
 
     def __enter__(self) -> sqlite3.Connection:
-        link = self._link
-        try:
-            db = link.db
-            link.check()
-            db.execute("BEGIN")
-        except sqlite3.Error as error:
-            raise link.failed(error) from error
-        return db
+        return self._link.begin("BEGIN")
 
     def __exit__(
         self,
@@ -265,6 +267,4 @@ class View:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        if isinstance(error, sqlite3.Error):
-            raise self._link.failed(error) from error
-        self._link.roll_back()
+        self._link.end(error)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Sequence
 
-from .sqlite_fault import code_of, damaged, fault, newer, unusable
+from .sqlite_fault import code_of, damaged, fault, foreign, newer, unusable
 from .sqlite_link import connect
 from .sqlite_probe import look
 from .sqlite_schema import APPLICATION_ID, STEPS, TABLES, Step, bring_up, store_id_of, version_of
@@ -73,7 +73,7 @@ def _bring_up(
 ) -> None:
     db.execute("BEGIN IMMEDIATE")
     if version_of(db) == 0 and _tables(db):
-        raise unusable(path, "the database there belongs to something else; choose another file")
+        raise foreign(path)
     bring_up(db, steps)
     if trace is not None:
         trace("before layout")
@@ -92,7 +92,7 @@ def _check(db: sqlite3.Connection, path: str, newest: int) -> None:
     if version_of(db) > newest:
         raise newer(path, version_of(db), newest)
     if db.execute("PRAGMA application_id").fetchone() != (APPLICATION_ID,):
-        raise unusable(path, "the database there belongs to something else; choose another file")
+        raise foreign(path)
     missing = TABLES - _tables(db)
     if missing:
         raise damaged(path, f"it has no table {sorted(missing)[0]}")

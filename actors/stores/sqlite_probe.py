@@ -17,7 +17,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from .sqlite_fault import code_of, damaged, fault, newer, unusable
+from .sqlite_fault import code_of, damaged, fault, foreign, newer, unusable
 from .sqlite_schema import APPLICATION_ID, store_id_of
 
 Find: TypeAlias = Literal["nothing", "empty", "store"]
@@ -92,7 +92,7 @@ def _identify(path: str, newest: int) -> Find:
         numbers = logged or numbers
     application, version = numbers
     if application != APPLICATION_ID:
-        raise unusable(path, "the database there belongs to something else; choose another file")
+        raise foreign(path)
     version = max(version, logged[1] if logged else 0)
     if version > newest:
         raise newer(path, version, newest)

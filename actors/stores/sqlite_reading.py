@@ -14,7 +14,8 @@ from ...messages.header import SessionHeader
 from ..store import Snapshot, StoredLog
 from .backend import Image
 from .holder import Holder, Standing, standing
-from .sqlite_fault import corrupt, exists, held, not_found, placed
+from .refusal import elsewhere, exists, not_found
+from .sqlite_fault import corrupt, placed
 from .sqlite_link import SqliteLink, View
 from .sqlite_schema import SEQ_BITS
 
@@ -81,7 +82,7 @@ class SqliteReading:
         with self._view as db:
             found = find(db, session_id)
             if found is None:
-                raise not_found(self._place, session_id)
+                raise not_found(session_id, self._place)
             key, text, length, revision, _, holder_id, projected, holder = found
             header = self._header(session_id, text, bool(projected))
             events = self._events(db, session_id, key, 0, length, bool(projected))
@@ -94,7 +95,7 @@ class SqliteReading:
         with self._view as db:
             found = find(db, session_id)
             if found is None:
-                raise not_found(self._place, session_id)
+                raise not_found(session_id, self._place)
             key, _, length, _, _, _, projected, _ = found
             return self._events(db, session_id, key, min(from_seq, length), length, bool(projected))
 
@@ -179,8 +180,8 @@ def taken(place: str, session_id: str, found: Found, mine: Holder, now: float) -
     """Why a session cannot be made: it is there."""
     fence, holder_id, holder = found[4], found[5], found[7]
     if standing_of(holder_id, holder, mine, now) == "alive":
-        return held(place, session_id, holder.pid if holder else None, fence)
-    return exists(place, session_id)
+        return elsewhere(session_id, place, holder, current=fence)
+    return exists(session_id, place)
 
 
 def _raw(db: sqlite3.Connection, bounds: tuple[int, int]) -> list[bytes]:

@@ -17,16 +17,17 @@ from ...messages.event_text import encode_header_line, encode_line, encode_proje
 from ..store import Lease, StoredLog
 from .backend import Portion
 from .holder import Holder, standing
-from .sqlite_fault import (
+from .refusal import (
     changed,
-    corrupt,
-    held,
+    check_following,
+    elsewhere,
     mismatch,
     not_found,
     recorded,
     stale,
     unwritable,
 )
+from .sqlite_fault import corrupt
 from .sqlite_link import SqliteLink, Transaction
 from .sqlite_reading import LAST_SEQ, LINES, Found, find, revision_of, standing_of, taken
 from .sqlite_schema import SEQ_BITS
@@ -179,14 +180,14 @@ class SqliteWriting:
     ) -> Found:
         found = find(db, session_id)
         if found is None:
-            raise not_found(self._place, session_id)
+            raise not_found(session_id, self._place)
         key, _, _, revision, fence, holder_id, projected, holder = found
         if projected:
-            raise recorded(self._place, session_id)
+            raise recorded(session_id, self._place)
         if not takeover and standing_of(holder_id, holder, self.holder, now) == "alive":
-            raise held(self._place, session_id, holder.pid if holder else None, fence)
+            raise elsewhere(session_id, self._place, holder, current=fence)
         if after is not None and after.revision != revision_of(self.store_id, key, revision):
-            raise changed(self._place, session_id, fence)
+            raise changed(session_id, self._place)
         return found
 
     def _lines(
@@ -197,14 +198,13 @@ class SqliteWriting:
         write: Callable[[Event], str] = encode_line,
     ) -> list[str]:
         """The events as they are stored, once it is sure that they follow what is."""
+        check_following(session_id, first_seq, events, self._place)
         lines: list[str] = []
-        for seq, event in enumerate(events, first_seq):
-            if event.seq != seq:
-                raise mismatch(self._place, session_id, seq, event.seq)
+        for event in events:
             try:
                 lines.append(write(event))
             except (BroodlineError, ValueError, TypeError, RecursionError) as error:
-                raise unwritable(self._place, session_id, seq, error) from error
+                raise unwritable(session_id, self._place, event.seq, error) from error
         return lines
 
     def _write(self, drafts: dict[int, Draft], results: list[Exception | None], now: float) -> None:
@@ -243,7 +243,7 @@ class SqliteWriting:
         if key is None:
             row = db.execute(KEY, (session_id,)).fetchone()
             if row is None:
-                return stale(self._place, session_id, portion.lease.fence, None)
+                return stale(session_id, portion.lease.fence, None, self._place)
             key = row[0]
         guard = (key, session_id, portion.lease.fence, self.holder.id, first)
         if lines:
@@ -286,7 +286,7 @@ class SqliteWriting:
         session_id, fence = portion.header.id, portion.lease.fence
         found = find(db, session_id)
         if found is None:
-            return stale(self._place, session_id, fence, None)
+            return stale(session_id, fence, None, self._place)
         length, current, holder_id = found[2], found[4], found[5]
         if session_id in self._doubtful and current == fence:
             rest = self._unwritten(db, draft, found)
@@ -295,8 +295,8 @@ class SqliteWriting:
         if portion.create:
             return taken(self._place, session_id, found, self.holder, now)
         if current != fence or holder_id != self.holder.id:
-            return stale(self._place, session_id, fence, current)
-        return mismatch(self._place, session_id, length, portion.first_seq)
+            return stale(session_id, fence, current, self._place)
+        return mismatch(session_id, length, portion.first_seq, length, self._place)
 
     def _unwritten(self, db: sqlite3.Connection, draft: Draft, found: Found) -> Draft | None:
         """What is left of a portion whose commit was in doubt, but happened; None if it did not."""
@@ -341,7 +341,7 @@ class SqliteWriting:
         if isinstance(error, sqlite3.IntegrityError):
             return self._overlap(portion.header.id, portion.first_seq)
         longest = max(range(len(lines)), key=lambda index: len(lines[index]))
-        return unwritable(self._place, portion.header.id, portion.first_seq + longest, error)
+        return unwritable(portion.header.id, self._place, portion.first_seq + longest, error)
 
     def _overlap(self, session_id: str, length: int) -> BroodlineError:
         text = f"it has {length} events, and others behind them"

@@ -11,7 +11,7 @@ from ...messages.event import Event
 from ...messages.header import SessionHeader
 from ..store import Durability, Lease
 from .backend import Portion
-from .refusal import given_back, mismatch, unwanted
+from .refusal import check_following, given_back, unwanted
 
 if TYPE_CHECKING:
     from .journal import Journal
@@ -140,9 +140,7 @@ class DiskWriter:
             if self.releasing or self.gone:
                 assert self.lease is not None
                 raise self.lost or given_back(self.lease)
-            for seq, event in enumerate(batch, self.stored):
-                if event.seq != seq:
-                    raise mismatch(self.id, self.stored, event.seq, seq)
+            check_following(self.id, self.stored, batch)
             if not batch:
                 return
             self.base, self.log = self.stored, batch

@@ -14,7 +14,7 @@ from contextlib import closing, suppress
 
 from ..actors.store import Snapshot
 from ..actors.stores.backend import Image
-from ..actors.stores.sqlite_fault import code_of, fault, newer, unusable
+from ..actors.stores.sqlite_fault import code_of, fault, foreign, newer, unusable
 from ..actors.stores.sqlite_link import SqliteLink
 from ..actors.stores.sqlite_probe import address, look
 from ..actors.stores.sqlite_reading import SqliteReading
@@ -169,7 +169,7 @@ def _opened(path: str, query: str) -> sqlite3.Connection:
 def _check(db: sqlite3.Connection, path: str) -> None:
     version = version_of(db)
     if db.execute("PRAGMA application_id").fetchone() != (APPLICATION_ID,):
-        raise unusable(path, "the database there belongs to something else; choose another file")
+        raise foreign(path)
     if version > len(STEPS):
         raise newer(path, version, len(STEPS))
     if version < len(STEPS):
