@@ -44,7 +44,8 @@ from .jsonl_grip import Grip, grip_of, put_tenure
 from .jsonl_lock import locked, remove
 from .jsonl_name import session_folder
 from .jsonl_place import check_folder
-from .jsonl_shelf import Cover, Shelf
+from .jsonl_reading import image_of, snapshots_of
+from .jsonl_shelf import Shelf
 from .jsonl_tenure import Holders, Tenure, read_tenure
 from .jsonl_text import events_text
 from .refusal import changed, check_following, closed_error, elsewhere, recorded, stale
@@ -220,38 +221,13 @@ class JsonlBackend:
         return grip
 
     def read(self, session_id: str, now: float) -> Image:
-        volume = self._shelf.read(session_id)
-        found = volume.scan
-        log = StoredLog(
-            found.header,
-            tuple(found.events),
-            volume.revision,
-            len(found.events),
-            found.projected,
-            found.cut,
-        )
-        with self._system("read"):
-            return Image(log, self._holders.standing(volume.tenure, now)[0])
+        return image_of(self._shelf, self._holders, session_id, now)
 
     def read_from(self, session_id: str, from_seq: int) -> list[Event]:
         return self._shelf.read(session_id).scan.events[from_seq:]
 
     def snapshots(self, now: float, parent: str | None) -> list[Snapshot]:
-        covers = [
-            cover
-            for cover in self._shelf.covers()
-            if parent is None or cover.header.parent_session == parent
-        ]
-        covers.sort(key=lambda cover: (cover.tenure.order, cover.header.created_at))
-        with self._system("read"):
-            living = {holder: self._lives(holder, now) for holder in {_holder(c) for c in covers}}
-        return [
-            Snapshot(c.header, c.revision, live=living[_holder(c)], projected=c.projected)
-            for c in covers
-        ]
-
-    def _lives(self, holder: str | None, now: float) -> bool:
-        return self._holders.standing(Tenure(holder=holder), now)[0] in ("mine", "alive")
+        return snapshots_of(self._shelf, self._holders, now, parent)
 
     @contextmanager
     def _system(self, doing: str) -> Generator[None]:
@@ -272,10 +248,6 @@ class JsonlBackend:
 
     def _locked(self, folder: str, session_id: str) -> AbstractContextManager[int]:
         return locked(os.path.join(folder, LOCK), session_id, self._pause)
-
-
-def _holder(cover: Cover) -> str | None:
-    return cover.tenure.holder
 
 
 def _silent(word: str) -> None:

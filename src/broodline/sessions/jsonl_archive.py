@@ -7,12 +7,13 @@ import time
 from collections.abc import Iterator
 
 from ..actors.recording_line import unreadable
-from ..actors.store import Snapshot, StoredLog
+from ..actors.store import Snapshot
 from ..actors.stores.backend import Image
 from ..actors.stores.jsonl_file import LOG
 from ..actors.stores.jsonl_name import decode_id
-from ..actors.stores.jsonl_shelf import Cover, Shelf
-from ..actors.stores.jsonl_tenure import Holders, Tenure
+from ..actors.stores.jsonl_reading import image_of, snapshots_of
+from ..actors.stores.jsonl_shelf import Shelf
+from ..actors.stores.jsonl_tenure import Holders
 from ..messages.errors import (
     BroodlineError,
     ConfigurationError,
@@ -57,30 +58,11 @@ class JsonlArchive:
 
     def snapshots(self, parent: str | None = None) -> list[Snapshot]:
         """See `Archive.snapshots`."""
-        covers = [
-            cover
-            for cover in self._shelf.covers()
-            if parent is None or cover.header.parent_session == parent
-        ]
-        covers.sort(key=lambda cover: (cover.tenure.order, cover.header.created_at))
-        at = now()
-        holders = {cover.tenure.holder for cover in covers}
-        living = {holder for holder in holders if self._lives(holder, at)}
-        return [_snapshot(cover, cover.tenure.holder in living) for cover in covers]
+        return snapshots_of(self._shelf, self._holders, now(), parent)
 
     def read(self, session_id: str) -> Image:
         """See `Archive.read`."""
-        volume = self._shelf.read(session_id)
-        found = volume.scan
-        log = StoredLog(
-            found.header,
-            tuple(found.events),
-            volume.revision,
-            len(found.events),
-            found.projected,
-            found.cut,
-        )
-        return Image(log, self._holders.standing(volume.tenure, now())[0])
+        return image_of(self._shelf, self._holders, session_id, now())
 
     def faults(self) -> Iterator[str]:
         """See `Archive.faults`."""
@@ -88,9 +70,6 @@ class JsonlArchive:
 
     def close(self) -> None:
         """Nothing is kept open."""
-
-    def _lives(self, holder: str | None, at: float) -> bool:
-        return self._holders.standing(Tenure(holder=holder), at)[0] in ("mine", "alive")
 
     def _projects(self) -> list[str]:
         names = (name for name in self._folders(self._root) if not name.startswith("."))
@@ -104,10 +83,6 @@ class JsonlArchive:
             return sorted(os.listdir(path))
         except OSError as error:
             raise unreadable(path, error, "listed") from None
-
-
-def _snapshot(cover: Cover, live: bool) -> Snapshot:
-    return Snapshot(cover.header, cover.revision, live=live, projected=cover.projected)
 
 
 def _entry(folder: str, name: str) -> Entry:
