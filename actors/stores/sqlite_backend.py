@@ -22,15 +22,12 @@ from .backend import Image, Portion
 from .holder import Holder
 from .refusal import closed_error
 from .sqlite_fault import unusable
-from .sqlite_link import SqliteLink
+from .sqlite_link import PATIENCE, SqliteLink
 from .sqlite_opening import open_store
 from .sqlite_reading import SqliteReading
 from .sqlite_writing import SqliteWriting
 
 _logger = logging.getLogger("broodline.store")
-
-PATIENCE = 5.0
-"""Seconds that a lock of another process is waited for; its writes take milliseconds."""
 
 
 class SqliteBackend:

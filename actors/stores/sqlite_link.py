@@ -19,6 +19,9 @@ from .sqlite_fault import SHORT_LIVED, code_of, fault, unavailable
 from .sqlite_probe import address, is_store
 from .sqlite_schema import store_id_of
 
+PATIENCE = 5.0
+"""Seconds that a lock of another process is waited for; its writes take milliseconds."""
+
 _STATEMENTS = 64
 """Prepared statements that a connection keeps; a store uses fewer."""
 

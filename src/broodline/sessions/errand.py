@@ -18,7 +18,7 @@ from ..survey.errand import BY_SIGNAL
 from ..survey.name import shown
 from ..survey.signals import caught
 from .archive import opened
-from .place import LogPlace, Place, StorePlace, store_place
+from .place import LogPlace, Place, StorePlace, is_database_name, store_place
 from .selection import Piece, log_pieces, store_pieces
 from .sheet import OK, READER_GONE, UNSOUND, Ticker, counted, put, say, say_guess
 from .transfer import Move, to_folder, to_store
@@ -88,7 +88,7 @@ def _store_target(text: str) -> StorePlace | None:
     """The store that a word names; None if it is a folder for recordings."""
     if text.startswith(("sqlite:", "jsonl:")):
         return store_place(text, new=True)
-    named = text.lower().endswith((".db", ".sqlite", ".sqlite3")) or os.path.isfile(text)
+    named = is_database_name(text) or os.path.isfile(text)
     return store_place(text, new=True) if named else None
 
 

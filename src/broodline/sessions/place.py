@@ -107,6 +107,11 @@ def is_store_folder(path: str) -> bool:
     )
 
 
+def is_database_name(path: str) -> bool:
+    """Whether a file is called as databases are."""
+    return path.lower().endswith(_DATABASE_ENDS)
+
+
 def _said(text: str) -> StorePlace | None:
     kind, colon, path = text.partition(":")
     if text == "memory":
@@ -134,8 +139,7 @@ def _guess(path: str) -> StorePlace | None:
         pass
     except (OSError, ValueError) as error:
         raise unreadable(path, error) from None
-    named = path.lower().endswith(_DATABASE_ENDS)
-    return StorePlace("sqlite", path, guessed=True) if named else None
+    return StorePlace("sqlite", path, guessed=True) if is_database_name(path) else None
 
 
 def _folder(path: str) -> Place:

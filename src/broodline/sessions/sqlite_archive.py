@@ -15,15 +15,12 @@ from contextlib import closing, suppress
 from ..actors.store import Snapshot
 from ..actors.stores.backend import Image
 from ..actors.stores.sqlite_fault import code_of, fault, foreign, newer, unusable
-from ..actors.stores.sqlite_link import SqliteLink
+from ..actors.stores.sqlite_link import PATIENCE, SqliteLink
 from ..actors.stores.sqlite_probe import address, look
 from ..actors.stores.sqlite_reading import SqliteReading
 from ..actors.stores.sqlite_schema import APPLICATION_ID, SEQ_BITS, STEPS, store_id_of, version_of
-from ..messages.errors import ConfigurationError, SessionFormatUnsupportedError
+from ..messages.errors import BroodlineError, ConfigurationError, SessionFormatUnsupportedError
 from .archive import Entry, now, onlooker
-
-PATIENCE = 5.0
-"""Seconds that a lock of another process is waited for."""
 
 _MOST_DAMAGE = 5
 """Lines of SQLite about one damaged database."""
@@ -49,11 +46,10 @@ class SqliteArchive:
         try:
             _check(self._db, self._path)
             self._reading = SqliteReading(_Peephole(self._path, self._db), store_id_of(self._db))
-        except sqlite3.Error as error:
+        except (sqlite3.Error, BroodlineError) as error:
             self._db.close()
-            raise fault(error, self._path) from error
-        except BaseException:
-            self._db.close()
+            if isinstance(error, sqlite3.Error):
+                raise fault(error, self._path) from error
             raise
         self._mine = onlooker()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ..messages.errors import BroodlineError, SessionError
 from ..survey.name import shown
@@ -58,18 +58,7 @@ class Tally:
             self.unfinished += log.unfinished
         if verdict.faults or verdict.cut:
             # Without the log: there may be very many, and what is told of it is in the faults.
-            self.told.append(
-                Verdict(
-                    verdict.place,
-                    verdict.session,
-                    None,
-                    verdict.faults,
-                    verdict.code,
-                    verdict.line,
-                    verdict.live,
-                    verdict.cut,
-                )
-            )
+            self.told.append(replace(verdict, log=None))
 
 
 def verify(places: Sequence[Place], *, session: str | None = None, as_json: bool = False) -> int:
