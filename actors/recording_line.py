@@ -11,7 +11,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, NoReturn, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from ..messages import deep_json
 from ..messages.errors import (
@@ -20,8 +20,8 @@ from ..messages.errors import (
     SessionCorruptError,
     SessionFormatUnsupportedError,
 )
+from ..messages.json_text import STRICT, RefusedJsonError
 from ..messages.lossless import type_name
-from ..messages.plain import quoted
 
 E = TypeVar("E", bound=BroodlineError)
 
@@ -101,11 +101,7 @@ def unreadable(name: str, error: Exception, done: str = "read") -> Configuration
     return ConfigurationError(f"{name} cannot be {done}: {(reason or str(error)).lower()}")
 
 
-class _RefusedError(ValueError):
-    """JSON that Python would read and a log may not hold."""
-
-
-class _BrokenError(_RefusedError):
+class _BrokenError(RefusedJsonError):
     """A line that is not JSON, or not yet: its end may be missing."""
 
 
@@ -120,7 +116,7 @@ def _value(place: Place, line: bytes, *, ended: bool) -> Any:
         raise place.corrupt(
             f"the last line is cut off: it has no line end, and {error}{rest}"
         ) from None
-    except _RefusedError as error:
+    except RefusedJsonError as error:
         raise place.corrupt(str(error)) from None
 
 
@@ -136,21 +132,21 @@ def _text(line: bytes) -> str:
 def _parsed(place: Place, text: str) -> Any:
     try:
         return _decoded(text)
-    except _RefusedError as error:
+    except RefusedJsonError as error:
         raise place.corrupt(str(error)) from None
 
 
 def _decoded(text: str) -> Any:
     try:
-        return _DECODER.decode(text)
+        return STRICT.decode(text)
     except json.JSONDecodeError as error:
         raise _BrokenError(f"column {error.colno} is no JSON: {_meaning(error.msg)}") from None
     except RecursionError:
         return _deep(text)
-    except _RefusedError:
+    except RefusedJsonError:
         raise
     except ValueError:
-        raise _RefusedError("a number in it has too many digits to be read") from None
+        raise RefusedJsonError("a number in it has too many digits to be read") from None
 
 
 def _deep(text: str) -> Any:
@@ -158,7 +154,7 @@ def _deep(text: str) -> Any:
     try:
         return deep_json.read(text)
     except ValueError as error:
-        raise _RefusedError(str(error)) from None
+        raise RefusedJsonError(str(error)) from None
 
 
 # By how the messages of the decoder begin: they are made for a position behind them.
@@ -179,19 +175,3 @@ def _meaning(message: str) -> str:
     """What the decoder found, in words that need no position behind them."""
     found = (words for start, words in _MEANINGS.items() if message.startswith(start))
     return next(found, "it cannot be read")
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    values = dict(pairs)
-    if len(values) != len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for place, key in enumerate(keys) if key in keys[:place])
-        raise _RefusedError(f"an object has the key {quoted(twice)} twice")
-    return values
-
-
-def _constant(name: str) -> NoReturn:
-    raise _RefusedError(f"{name} is no JSON number")
-
-
-_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_constant)

@@ -12,8 +12,10 @@ from collections.abc import Callable, Iterator
 from math import isfinite
 from typing import Any, cast
 
-_text = json.encoder.encode_basestring
-_string: Callable[[str, int, bool], tuple[str, int]] = getattr(json.decoder, "scanstring")  # noqa: B009 - undocumented, so no checker knows it
+write_text: Callable[[str], str] = json.encoder.encode_basestring
+"""Writes a text in quotes; in C."""
+scan_string: Callable[[str, int], tuple[str, int]] = vars(json.decoder)["scanstring"]
+"""Reads the JSON text whose opening quote stands before a position; in C."""
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 _SPACE = re.compile(r"[ \t\n\r]*")
 _WORDS = {"true": True, "false": False, "null": None}
@@ -49,7 +51,7 @@ def _inner(item: dict[str, Any] | list[Any] | tuple[Any, ...]) -> tuple[str, str
     """How a container begins and ends, and its members with what stands before each."""
     if isinstance(item, dict):
         members = (
-            (("," if number else "") + _text(key) + ":", member, "")
+            (("," if number else "") + write_text(key) + ":", member, "")
             for number, (key, member) in enumerate(item.items())
         )
         return "{", "}", members
@@ -58,7 +60,7 @@ def _inner(item: dict[str, Any] | list[Any] | tuple[Any, ...]) -> tuple[str, str
 
 def _plain(item: Any) -> str:
     if isinstance(item, str):
-        return _text(item)
+        return write_text(item)
     if item is None:
         return "null"
     if isinstance(item, bool):
@@ -100,7 +102,7 @@ def _value(text: str, position: int) -> tuple[int, Any, bool]:
     if first == "[":
         return position + 1, [], True
     if first == '"':
-        value, position = _string(text, position + 1, True)
+        value, position = scan_string(text, position + 1)
         return position, value, False
     for word, meaning in _WORDS.items():
         if text.startswith(word, position):
@@ -151,7 +153,7 @@ def _next(
 def _key(text: str, position: int, keys: list[str]) -> int:
     if text[position : position + 1] != '"':
         raise ValueError(f"a key is missing at character {position}")
-    key, position = _string(text, position + 1, True)
+    key, position = scan_string(text, position + 1)
     position = _skip(text, position)
     if text[position : position + 1] != ":":
         raise ValueError(f"a colon is missing at character {position}")

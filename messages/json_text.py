@@ -9,21 +9,33 @@ import json
 from typing import Any, NoReturn
 
 from . import deep_json
+from .plain import quoted
+
+
+class RefusedJsonError(ValueError):
+    """What Python would read though it is no JSON, or hides a value."""
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     values = dict(pairs)
     if len(values) != len(pairs):
-        raise ValueError("an object has a key twice")
+        seen: set[str] = set()
+        for key, _ in pairs:
+            if key in seen:
+                raise RefusedJsonError(f"an object has the key {quoted(key)} twice")
+            seen.add(key)
     return values
 
 
 def _constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON number")
+    raise RefusedJsonError(f"{name} is no JSON number")
 
 
 STRICT = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_constant)
-"""Refuses two values for a key, ``NaN`` and infinities; fails beyond a thousand levels."""
+"""Refuses two values for a key, ``NaN`` and infinities; fails beyond a thousand levels.
+
+Raises `RefusedJsonError` for those, ``json.JSONDecodeError`` for what is no JSON.
+"""
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 

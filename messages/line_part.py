@@ -6,12 +6,11 @@ ends. Each reads JSON of one structure only, and leaves all other to the strict 
 
 from __future__ import annotations
 
-import json.decoder
 import re
-from collections.abc import Callable
 from typing import Any
 
 from .content import Block, Reasoning, Text, ToolCall, ToolResult
+from .deep_json import scan_string
 from .draft import maker
 from .json_text import STRICT
 from .lossless import FrozenDict, freeze, is_text
@@ -23,9 +22,6 @@ ORDINAL = "[1-9][0-9]{0,14}"
 """The number of a turn or a step, likewise."""
 PLAIN = r"[ !#-\[\]-~]"
 """A character that stands in a JSON text as it is, of ASCII."""
-
-scan_string: Callable[[str, int], tuple[str, int]] = vars(json.decoder)["scanstring"]
-"""Reads the JSON text whose opening quote stands before a position; in C."""
 
 _text = maker(Text)
 _reasoning = maker(Reasoning)

@@ -27,6 +27,7 @@ from .chunk import (
     Usage,
     UsageChunk,
 )
+from .deep_json import scan_string
 from .draft import maker, twin
 from .edge import PROMPT_CLAIMED, step_end, step_start, turn_completed, turn_start
 from .event import Event, SurfaceOp
@@ -39,7 +40,6 @@ from .line_part import (
     Unusual,
     behind,
     block_at,
-    scan_string,
     text_at,
 )
 from .lossless import SAFE_INTEGER, freeze, is_text

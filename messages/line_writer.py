@@ -9,7 +9,6 @@ Source: spec core 15.1; DESIGN 7.
 
 from __future__ import annotations
 
-import json.encoder
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -26,12 +25,11 @@ from .chunk import (
 )
 from .chunk_codec import encode_chunk
 from .content import Block, Reasoning, Text, ToolCall, ToolResult
+from .deep_json import write_text as _text
 from .event import Event
 from .json_text import write_json
 from .message import USER_SOURCE, AssistantMessage, ToolMessage, UserMessage
 from .payload_codec import ENCODERS
-
-_text = json.encoder.encode_basestring
 
 
 def write_line(event: Event) -> str | None:
