@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
+from .draft import twin
 from .payload import OpaquePayload, Payload
 
 
@@ -46,30 +47,7 @@ class Event:
         return data.type if type(data) is OpaquePayload else data.TYPE  # type: ignore[union-attr]
 
 
-class _Draft:
-    """An `Event` while it is filled in: the same slots, open to assignment.
-
-    A frozen dataclass sets its fields one by one through ``object.__setattr__``,
-    which costs three times as much; a log is nothing but events.
-    """
-
-    __slots__ = Event.__slots__
-
-    def __init__(
-        self,
-        seq: int,
-        time: int,
-        data: Payload,
-        surface_op: SurfaceOp | None,
-        source_event_seqs: tuple[int, ...] | None,
-        ignorable: bool,
-    ) -> None:
-        self.seq = seq
-        self.time = time
-        self.data = data
-        self.surface_op = surface_op
-        self.source_event_seqs = source_event_seqs
-        self.ignorable = ignorable
+_Draft = twin(Event)
 
 
 def new_event(
