@@ -1,4 +1,4 @@
-"""Kill processes that work over a store, and look at what is left.
+"""Kill processes that work over a store, and look at what is left; then face the other hazards.
 
 Prints one line at the end: ``crash: 200 kills, N acknowledged, 0 lost, 0 repeated, 0 corrupt``.
 """
@@ -16,13 +16,14 @@ import tempfile
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
 from examination import Verdict, examine
+from hazards import Outcome, face_all
 from worker import Order, run
 
 KINDS = ("sqlite", "jsonl")
@@ -41,6 +42,13 @@ class Total:
     lost: list[str] = field(default_factory=list[str])
     repeated: list[str] = field(default_factory=list[str])
     corrupt: list[str] = field(default_factory=list[str])
+    hazards: list[Outcome] = field(default_factory=list[Outcome])
+
+    @property
+    def clean(self) -> bool:
+        """Whether every promise was kept."""
+        failed = any(outcome.result == "failed" for outcome in self.hazards)
+        return not (self.lost or self.repeated or self.corrupt or failed)
 
     def add(self, verdict: Verdict, where: str) -> None:
         """Take in what one round found, with how to repeat it."""
@@ -120,10 +128,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     wanted = options(arguments)
     seed = random.SystemRandom().randrange(1 << 20) if wanted.seed is None else wanted.seed
     multiprocessing.get_context("forkserver").set_forkserver_preload(["worker"])
-    folder = Path(tempfile.mkdtemp(prefix="broodline-crash-"))
     total, start = Total(), time.monotonic()
-    lanes = min(2, wanted.kills)
-    shares = [wanted.kills // lanes + (number < wanted.kills % lanes) for number in range(lanes)]
+    if wanted.kills:
+        _kill_all(wanted.kills, seed, total)
+        print(file=sys.stderr)
+    for outcome in face_all():
+        total.hazards.append(outcome)
+        print(f"hazard: {outcome}", file=sys.stderr, flush=True)
+    _tell(total, wanted.json, seed, time.monotonic() - start)
+    return 0 if total.clean else 1
+
+
+def _kill_all(kills: int, seed: int, total: Total) -> None:
+    """All rounds with a kill, in two lanes."""
+    folder = Path(tempfile.mkdtemp(prefix="broodline-crash-"))
+    lanes = min(2, kills)
+    shares = [kills // lanes + (number < kills % lanes) for number in range(lanes)]
     try:
         with ThreadPoolExecutor(lanes) as pool:
             jobs = [
@@ -134,16 +154,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 job.result()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    print(file=sys.stderr)
-    _tell(total, wanted.json, seed, time.monotonic() - start)
-    return 0 if not (total.lost or total.repeated or total.corrupt) else 1
 
 
 def _tell(total: Total, as_json: bool, seed: int, seconds: float) -> None:
     found = {"lost": total.lost, "repeated": total.repeated, "corrupt": total.corrupt}
     if as_json:
         document: dict[str, Any] = {"kills": total.kills, "acknowledged": total.acknowledged}
-        print(json.dumps({**document, **found, "seed": seed, "seconds": round(seconds, 1)}))
+        document |= {**found, "hazards": [asdict(outcome) for outcome in total.hazards]}
+        print(json.dumps({**document, "seed": seed, "seconds": round(seconds, 1)}))
         return
     for name, entries in found.items():
         for entry in entries[:20]:

@@ -19,3 +19,4 @@ def test_a_few_kills() -> None:
     assert found["kills"] == 6
     assert found["acknowledged"] > 0
     assert (found["lost"], found["repeated"], found["corrupt"]) == ([], [], [])
+    assert [outcome for outcome in found["hazards"] if outcome["result"] == "failed"] == []
