@@ -28,7 +28,7 @@ class Portion:
         events: Contiguous from there; may be empty.
         create: The session is new: its first events make it.
         release: Give the lease back in the same commit.
-        projected: With `create`: it is a recording in the projected form.
+        projected: It is a recording in the projected form; every portion of one says so.
     """
 
     header: SessionHeader

@@ -20,12 +20,11 @@ class SqliteStore(DiskStore):
     ``log`` shows every event.
 
     Args:
-        path: The database; made when it is not there, in a folder that is. An empty file
-            becomes a store too.
+        path: The database; made when it is not there, in a folder that is.
         durability: What waits for the disk.
         window: Seconds that what does not wait may stay unwritten.
         lease_timeout: Seconds after which another process may take over from one that hangs.
-        create: Whether a database that is not there may be made.
+        create: Whether a store may be made, where no file or an empty one is.
         trace: Called in the writer's thread with a word before and after each durable
             write; `sqlite_backend` lists them. For tests of crashes.
 

@@ -35,7 +35,7 @@ class SqliteBackend:
 
     Args:
         path: Of the file, made by `open` if `create` is set; its folder must be there.
-        create: Whether a file that is not there may be made.
+        create: Whether a store may be made, where no file or an empty one is.
         trace: Called with a word before and after each durable write, in the thread of it.
         patience: Seconds to wait for a lock of another process before
             ``STORE_UNAVAILABLE``.

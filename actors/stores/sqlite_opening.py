@@ -28,7 +28,7 @@ def open_store(
 
     Args:
         path: Absolute.
-        create: Whether a file that is not there may be made.
+        create: Whether a store may be made, where no file or an empty one is.
         patience: Seconds to wait for a lock that another connection has.
         trace: See `SqliteBackend`.
         steps: The layout that it must have afterwards.

@@ -37,7 +37,7 @@ def look(path: str, *, create: bool, newest: int) -> Find:
 
     Args:
         path: Absolute.
-        create: Whether there may be nothing.
+        create: Whether there may be nothing, or an empty file.
         newest: The newest version of a store that is known.
 
     Raises:
@@ -54,14 +54,17 @@ def look(path: str, *, create: bool, newest: int) -> Find:
     _check_folder(path)
     if found is None:
         if not create:
-            raise unusable(path, "there is none; give the path of one, or let it be created")
+            raise unusable(path, "there is none; give the path of one, or let it be made")
         return "nothing"
     if not stat.S_ISREG(found.st_mode):
         what = "a folder" if stat.S_ISDIR(found.st_mode) else "no ordinary file"
         raise unusable(path, f"it is {what}; give the path of a file in it, or of another file")
     if not os.access(path, os.R_OK | os.W_OK):
         raise unusable(path, "the file cannot be written; give this process access to it")
-    return _identify(path, newest) if found.st_size else "empty"
+    kind = _identify(path, newest) if found.st_size else "empty"
+    if kind == "empty" and not create:
+        raise unusable(path, "no store is in the file yet; give the path of one, or let it be made")
+    return kind
 
 
 def _check_folder(path: str) -> None:

@@ -90,9 +90,21 @@ def test_an_empty_file_becomes_a_store(tmp_path: Path) -> None:
         path = tmp_path / name
         path.touch()
         run(path, *statements)
-        backend = opened(path, create=False)
+        backend = opened(path)
         assert backend.write([made("a")], NOW) == [None]
         backend.close()
+
+
+def test_an_empty_file_is_no_store_that_is_there(tmp_path: Path) -> None:
+    """Contract: where none may be made an empty file, or database, is refused, and left alone."""
+    for name, statements in (("touched", ()), ("bare", ("PRAGMA journal_mode = WAL",))):
+        path = tmp_path / name
+        path.touch()
+        run(path, *statements)
+        before = state(tmp_path)
+        with pytest.raises(ConfigurationError, match="no store is in the file yet"):
+            opened(path, create=False)
+        assert state(tmp_path) == before
 
 
 def test_a_relative_path_counts_from_where_it_was_given(

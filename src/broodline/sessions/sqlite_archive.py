@@ -128,8 +128,7 @@ def _find(path: str) -> None:
     if not os.path.exists(path):
         raise ConfigurationError(f"{path}: there is no such store")
     try:
-        if look(path, create=False, newest=len(STEPS)) != "store":
-            raise unusable(path, "the file is empty: no store is in it yet")
+        look(path, create=False, newest=len(STEPS))
     except ConfigurationError:
         # It also refuses what cannot be written, which is no fault of what is only read.
         if not os.path.isfile(path) or _is_writable(path):
