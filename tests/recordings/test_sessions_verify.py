@@ -72,6 +72,21 @@ def log_file(place: StorePlace, session_id: str) -> Path:
     return path
 
 
+def spoil(place: StorePlace, text: str | None) -> None:
+    """Put a text where event 4 of the session a stands; None takes the event away."""
+    if place.kind == "sqlite":
+        where = "WHERE place = (1 << 32) + 4"
+        if text is None:
+            execute(place, f"DELETE FROM events {where}")
+        else:
+            execute(place, f"UPDATE events SET line = ? {where}", text)
+        return
+    path = log_file(place, "a")
+    lines = path.read_text().split("\n")
+    lines[5:6] = [] if text is None else [text]
+    path.write_text("\n".join(lines))
+
+
 def test_a_sound_store(
     kind: str, stored: Stored, log: Log, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -118,12 +133,7 @@ def test_an_event_that_cannot_be_read(
 ) -> None:
     """core 5.7: a damaged event is named by its number or line; the other sessions are checked."""
     place = stored(kind, log("a"), log("b"), log("c", wrong=True))
-    if kind == "sqlite":
-        execute(place, "UPDATE events SET line = ? WHERE place = (1 << 32) + 4", text)
-    else:
-        lines = log_file(place, "a").read_text().split("\n")
-        lines[5] = text
-        log_file(place, "a").write_text("\n".join(lines))
+    spoil(place, text)
     code, rows = documented(capsys, place)
     assert code == 1
     assert rows["a"]["code"] == "SESSION_CORRUPT"
@@ -141,12 +151,7 @@ def test_an_event_that_is_missing(
 ) -> None:
     """core 3 (I1): a gap in the numbers is a fault at the number that is missing."""
     place = stored(kind, log("a"))
-    if kind == "sqlite":
-        execute(place, "DELETE FROM events WHERE place = (1 << 32) + 4")
-    else:
-        lines = log_file(place, "a").read_text().split("\n")
-        del lines[5]
-        log_file(place, "a").write_text("\n".join(lines))
+    spoil(place, None)
     code, rows = documented(capsys, place)
     assert (code, rows["a"]["code"]) == (1, "SESSION_CORRUPT")
 
@@ -156,13 +161,7 @@ def test_an_event_of_an_unknown_type(
 ) -> None:
     """core 5.7: what a newer version wrote is told as unsupported, not as damaged."""
     place = stored(kind, log("a"))
-    line = '{"type":"later/thing","seq":4,"time":5,"data":{}}'
-    if kind == "sqlite":
-        execute(place, "UPDATE events SET line = ? WHERE place = (1 << 32) + 4", line)
-    else:
-        lines = log_file(place, "a").read_text().split("\n")
-        lines[5] = line
-        log_file(place, "a").write_text("\n".join(lines))
+    spoil(place, '{"type":"later/thing","seq":4,"time":5,"data":{}}')
     code, rows = documented(capsys, place)
     assert (code, rows["a"]["code"]) == (1, "SESSION_FORMAT_UNSUPPORTED")
 

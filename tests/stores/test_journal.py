@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import AsyncIterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 from broodline.actors.executor import InlineExecutor
 from broodline.actors.stores.disk import DiskStore
+from broodline.actors.stores.writer import DiskWriter
 from broodline.messages.errors import SessionError, SessionLeasedError
 from broodline.messages.header import SessionHeader
 
@@ -438,39 +440,40 @@ async def test_what_is_no_exception_is_a_failure_too(desk: Any, error: BaseExcep
     assert await writer.flush()
 
 
-async def test_a_cancellation_inside_an_inline_write(kit: SimpleNamespace) -> None:
-    """DESIGN 8: in a simulation a CancelledError of the backend does not cancel who flushes."""
+@pytest.fixture
+async def inline(kit: SimpleNamespace) -> AsyncIterator[tuple[Any, DiskWriter]]:
+    """A backend whose store writes on the loop itself, and the writer of one event there."""
     host = kit.Host(executor=InlineExecutor())
     backend = kit.Backend()
     store = DiskStore(backend)
     await store.open(host)
     header = SessionHeader("s", 1)
-    writer = store.attach(header, kit.steps(0, 1), await store.create(header))
+    yield backend, store.attach(header, kit.steps(0, 1), await store.create(header))
+    await store.close()
+    await host.close()
+
+
+async def test_a_cancellation_inside_an_inline_write(inline: tuple[Any, DiskWriter]) -> None:
+    """DESIGN 8: in a simulation a CancelledError of the backend does not cancel who flushes."""
+    backend, writer = inline
     backend.down = asyncio.CancelledError()
     with pytest.raises(SessionError):
         await writer.flush()
     backend.down = None
     assert await writer.flush()
-    await store.close()
-    await host.close()
 
 
-async def test_what_ends_all_inside_an_inline_write(kit: SimpleNamespace) -> None:
+async def test_what_ends_all_inside_an_inline_write(
+    inline: tuple[Any, DiskWriter], kit: SimpleNamespace
+) -> None:
     """DESIGN 8: what ends the program passes through, and still leaves a store that can write."""
-    host = kit.Host(executor=InlineExecutor())
-    backend = kit.Backend()
-    store = DiskStore(backend)
-    await store.open(host)
-    header = SessionHeader("s", 1)
-    writer = store.attach(header, kit.steps(0, 1), await store.create(header))
+    backend, writer = inline
     backend.down = Outcry()
     with pytest.raises(Outcry):
         await writer.flush()
     backend.down = None
     await kit.settle()
     assert await writer.flush()
-    await store.close()
-    await host.close()
 
 
 async def test_too_few_outcomes(desk: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,9 +10,8 @@ from ...messages.payload import (
     UserMessageLogged,
 )
 from .claim import equal, must, refused
-from .gate import GatedExecutor
 from .lab import Lab, stored_events
-from .life import said, say
+from .life import held_back, said, say
 from .sample import user
 from .scenario import StoreCase, durable_scenario, scenario
 
@@ -50,11 +49,7 @@ class BarrierCases(StoreCase):
     @scenario
     async def test_a_resume_right_behind_a_release(self, lab: Lab) -> None:
         """core 5.2: operations on one id come one after the other: a resume waits for a release."""
-        gate = GatedExecutor()
-        store = await lab.open(executor=gate)
-        live = await lab.enter(store)
-        say(live, "one")
-        gate.shut()
+        gate, store, live = await held_back(lab)
         rest = live.writer.release()
         waits = [] if rest is None else [asyncio.ensure_future(rest)]
         resuming = asyncio.ensure_future(lab.resume(store))
@@ -80,11 +75,7 @@ class BarrierCases(StoreCase):
     @scenario
     async def test_a_flush_joins_the_write_under_way(self, lab: Lab) -> None:
         """core #104: events and flushes that come while a write runs are in the barrier too."""
-        gate = GatedExecutor()
-        store = await lab.open(executor=gate)
-        live = await lab.enter(store)
-        say(live, "one")
-        gate.shut()
+        gate, store, live = await held_back(lab)
         flushes = [asyncio.ensure_future(live.writer.flush())]
         await asyncio.sleep(0)
         say(live, "two")
@@ -97,11 +88,7 @@ class BarrierCases(StoreCase):
     @scenario
     async def test_cancelling_a_flush(self, lab: Lab) -> None:
         """store.Writer: cancelling the caller of a flush ends its wait only."""
-        gate = GatedExecutor()
-        store = await lab.open(executor=gate)
-        live = await lab.enter(store)
-        say(live, "one")
-        gate.shut()
+        gate, store, live = await held_back(lab)
         first, second = (asyncio.ensure_future(live.writer.flush()) for _ in range(2))
         await asyncio.sleep(0)
         first.cancel()

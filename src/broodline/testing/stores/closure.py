@@ -8,10 +8,9 @@ from pathlib import Path
 
 from ...actors.store import Store
 from .claim import equal, must, refused
-from .gate import GatedExecutor
 from .host import ManualHost
 from .lab import Lab, stored_events
-from .life import said, say
+from .life import held_back, said, say
 from .sample import header, notes
 from .scenario import StoreCase, durable_scenario, scenario
 
@@ -82,11 +81,7 @@ class ClosureCases(StoreCase):
     @scenario
     async def test_close_waits_for_the_write_under_way(self, lab: Lab) -> None:
         """core #117: a close that meets a write waits for it, and for what came behind it."""
-        gate = GatedExecutor()
-        store = await lab.open(executor=gate)
-        live = await lab.enter(store)
-        say(live, "one")
-        gate.shut()
+        gate, store, live = await held_back(lab)
         flush = asyncio.ensure_future(live.writer.flush())
         await asyncio.sleep(0)
         say(live, "two")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from ...actors.store import Store
 from ...messages.payload import (
     EndSeed,
     OpaquePayload,
@@ -14,6 +15,7 @@ from ...messages.payload import (
     TurnStart,
 )
 from .claim import equal, must, refused
+from .gate import GatedExecutor
 from .lab import Lab, Live, released, stored_events
 from .sample import header, notes
 from .scenario import StoreCase, scenario
@@ -22,6 +24,16 @@ from .scenario import StoreCase, scenario
 def say(live: Live, text: str) -> None:
     """Append a note to a live session."""
     live.session.append(OpaquePayload("session/title", {"title": text}))
+
+
+async def held_back(lab: Lab) -> tuple[GatedExecutor, Store, Live]:
+    """A gate that is shut, a store whose work waits at it, a live session that has said "one"."""
+    gate = GatedExecutor()
+    store = await lab.open(executor=gate)
+    live = await lab.enter(store)
+    say(live, "one")
+    gate.shut()
+    return gate, store, live
 
 
 def said(events: Any) -> list[str]:
