@@ -382,4 +382,4 @@ class Agent(EventLoopActor):
             try:
                 then()
             except Exception:
-                self.runtime.logger.exception("a follower of agent %s failed", self.id)
+                self.runtime.logger.exception("a follower of agent %r failed", self.id)

@@ -157,7 +157,7 @@ def _report(agent: Agent, turn: int, step: int | None, error: Exception) -> None
     agent.runtime.logger.log(
         # A child's result says it too; a root has nobody else to tell.
         logging.WARNING if agent.parent is None else logging.INFO,
-        "agent %s: turn %d ended in an error: %s: %s%s",
+        "agent %r: turn %d ended in an error: %s: %s%s",
         agent.id,
         turn,
         said.code,

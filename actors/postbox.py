@@ -69,7 +69,7 @@ def _receive(agent: Agent, envelope: Envelope[Any]) -> None:
         value = agent._handle_receive(envelope.message)  # pyright: ignore[reportPrivateUsage]
     except BaseException as error:
         if reply_to is None:
-            agent.runtime.logger.exception("agent %s refused a message", agent.id)
+            agent.runtime.logger.exception("agent %r refused a message", agent.id)
         else:
             answer_error(reply_to, error)
         return

@@ -48,7 +48,7 @@ class StoreRecovery:
             return
         self._running = True
         self._host.logger.warning(
-            "agent %s begins nothing more until its store answers again; it is asked now and then",
+            "agent %r begins nothing more until its store answers again; it is asked now and then",
             agent.id,
         )
         self._host.spawn(self._ask_again(), name="store recovery")

@@ -202,7 +202,7 @@ async def _close(stream: AsyncIterator[Chunk], closing: Interrupt, agent_id: str
             raise
         clean = redacted_trace(error)
         logger.warning(
-            "the stream of agent %s failed while closing%s",
+            "the stream of agent %r failed while closing%s",
             agent_id,
             "" if clean is None else "\n" + clean,
             exc_info=clean is None,

@@ -96,7 +96,7 @@ class Birth:
             if not is_stray(error, None):
                 raise
             _logger.exception(
-                "the catalogue of %s goes on naming %s, which has ended", self.parent.id, self.id
+                "the catalogue of %r goes on naming %r, which has ended", self.parent.id, self.id
             )
 
     def _log(self, change: Literal["added", "removed"]) -> None:

@@ -106,7 +106,7 @@ class Brood:
         _, deaf = await asyncio.wait([waiter.future for waiter in waiters], timeout=limit)
         if deaf:
             _logger.error(
-                "%d starts under %s ignored their cancellation for %g s and were left alone",
+                "%d starts under %r ignored their cancellation for %g s and were left alone",
                 len(deaf),
                 self.parent.id,
                 limit,

@@ -102,4 +102,4 @@ async def _let_go(child: object, birth: Birth) -> None:
     except BaseException as error:
         if not is_stray(error, asyncio.current_task()):
             raise
-        _logger.exception("child %s could not be used, nor released", birth.id)
+        _logger.exception("child %r could not be used, nor released", birth.id)

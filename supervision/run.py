@@ -150,7 +150,7 @@ class SubagentRun:
         except BaseException as error:
             if not is_stray(error, None):
                 raise
-            _logger.exception("child %s could not be cancelled; dispose of it to free it", self.id)
+            _logger.exception("child %r could not be cancelled; dispose of it to free it", self.id)
 
     def release(self) -> Awaitable[None] | None:
         """Free the child; None when that is done already, else what to await for it.

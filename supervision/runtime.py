@@ -185,7 +185,7 @@ class Runtime(AgentHost):
                 root.begin_disposal()
         except Exception:
             self.logger.exception(
-                "agent %s could not be cut off; it is ended all the same", root.id
+                "agent %r could not be cut off; it is ended all the same", root.id
             )
 
     async def _open(self) -> None:

@@ -332,7 +332,7 @@ class SubagentService:
                 except asyncio.CancelledError:
                     continue  # the one that called this start off
                 except Exception:
-                    _logger.exception("start of %s was taken back, but not all of it", run.id)
+                    _logger.exception("start of %r was taken back, but not all of it", run.id)
             raise
 
     def _admit(self, parent: Agent) -> Brood:

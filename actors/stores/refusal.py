@@ -17,7 +17,7 @@ from .holder import Holder
 def closed_error(place: str | None = None) -> SessionError:
     """``STORE_CLOSED``: it is not open."""
     return SessionError(
-        f"the store {place or 'in memory'} is not open; enter a runtime that has it, or "
+        f"the store {place or 'in memory'} is closed; enter a runtime that has it, or "
         "`async with store:`",
         code="STORE_CLOSED",
         details={} if place is None else {"place": place},

@@ -347,7 +347,7 @@ class ToolRun:
         refused = isinstance(error, SubagentError | SubagentDepthError)  # an answer, no fault
         _LOGGER.log(
             logging.INFO if refused else logging.WARNING,
-            "tool %r of agent %s failed: %s",
+            "tool %r of agent %r failed: %s",
             self.context.name,
             getattr(self._site.agent, "id", None),
             message_of(error),

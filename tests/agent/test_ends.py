@@ -73,12 +73,13 @@ async def test_a_root_that_fails_is_not_silent(
 ) -> None:
     """DESIGN 8: a root's failed turn is a warning that names the agent, the code and the reason."""
     host = await open_host(ScriptedModel(shared=[fail("AUTH", "no key")]))
-    handle = await host.agents.create(id="lead")
+    handle = await host.agents.create(id="lead\x1b[2J")
     await handle.followup("go")
     await handle.when_idle()
     [record] = failures(caplog)
     assert (record.name, record.levelname) == ("broodline", "WARNING")
-    assert record.getMessage() == "agent lead: turn 1 ended in an error: AUTH: no key"
+    # An id is any text: it must not steer the terminal on which a log is read.
+    assert record.getMessage() == r"agent 'lead\x1b[2J': turn 1 ended in an error: AUTH: no key"
     assert record.exc_info is None
 
 

@@ -991,7 +991,7 @@ async def test_the_developer_is_told_what_a_tool_raised(
     await run_call(make_call(), registry=registry, agent=SimpleNamespace(id="lead"))
     [record] = caplog.records
     assert (record.name, record.levelname) == ("broodline.tools", "WARNING")
-    assert record.getMessage() == "tool 'echo' of agent lead failed: KeyError: 'gold'"
+    assert record.getMessage() == "tool 'echo' of agent 'lead' failed: KeyError: 'gold'"
     assert "in careless" in caplog.text
 
 
