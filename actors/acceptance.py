@@ -60,6 +60,15 @@ class Acceptance:
         """What a message waits for; None if it waits for nothing."""
         return self._letters.get(message_id)
 
+    def give_up(self) -> None:
+        """Wait no longer for the store: the agent leaves, and its log with it.
+
+        What is taken back while the log is still open is stored behind its insert, if that
+        is stored at all; once the log is sealed it could not be.
+        """
+        late = TimeoutError("the agent ended before its store had answered")
+        self._refuse(undurable(self._agent.id, late))
+
     async def _confirm(self) -> None:
         agent = self._agent
         stored = True
@@ -80,9 +89,6 @@ class Acceptance:
         try:
             if writer is not None:
                 await flushed(session, writer)
-            elif session.farewell is not None:  # it has left meanwhile: stored with its end
-                await asyncio.wait((session.farewell,))
-                session.farewell.result()
         except SessionError as error:
             self._refuse(error)
             return False
@@ -91,7 +97,7 @@ class Acceptance:
             return False
         agent.inbox.let_go(mark)
         for message_id, letter in letters.items():
-            if self._letters[message_id] is letter:
+            if self._letters.get(message_id) is letter:
                 del self._letters[message_id]
             if not letter.done():
                 letter.set_result(message_id)

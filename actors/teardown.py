@@ -37,7 +37,7 @@ def end_now(agent: Agent) -> bool:
         return agent.scope.dispose_now() and _stored(agent)  # what failed then fails now
     if not agent.closing:
         agent.begin_disposal()
-    if agent.status == "running":
+    if agent.status == "running" or agent.acceptance is not None:
         return False
     try:
         if not agent.scope.dispose_now():
@@ -131,13 +131,16 @@ async def _release(agent: Agent) -> None:
 
 
 async def _quiesce(agent: Agent) -> None:
-    if agent.status == "idle":
+    """Wait for the turn, and for the store to say what of the last deliveries it took."""
+    if agent.status == "idle" and agent.acceptance is None:
         return
     deadline = agent.runtime.settings.dispose_timeout
     try:
         async with asyncio.timeout(deadline):
             await agent.when_idle()
     except TimeoutError:
+        if agent.status == "idle":
+            return  # it is the store that is silent
         logger.error(
             "agent %s ignored its cancellation for %g s in phase %r and was detached: it can log "
             "nothing more, but what it runs may still go on",
@@ -151,6 +154,7 @@ async def _quiesce(agent: Agent) -> None:
 def detach(agent: Agent) -> None:
     """Let go of work that ignored its cancellation: it can log nothing any more."""
     _close_log(agent)
+    _give_up_deliveries(agent)
     agent.session.seal(f"agent {agent.id} was detached: it ignored its cancellation")
     agent.end_task()
 
@@ -207,12 +211,19 @@ def leave(agent: Agent) -> None:
     agent.ended = True
     if agent.fault is not None and not agent.session.sealed:
         _close_log(agent)
+    _give_up_deliveries(agent)
     host.agents.remove(agent)
     if agent.announced and host.hooks.has("agent/disposed"):
         host.hooks.emit("agent/disposed", AgentDisposed(agent), scope=agent.scope)
     if agent.entry is not None:
         agent.entry.dispose()
     agent.close()
+
+
+def _give_up_deliveries(agent: Agent) -> None:
+    """Take back what no store has confirmed, while the log can still say so."""
+    if agent.acceptance is not None:
+        agent.acceptance.give_up()
 
 
 def refuse_self_wait(agent: Agent) -> None:
