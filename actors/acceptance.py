@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..messages.errors import SessionError, SessionLeasedError
@@ -36,29 +35,26 @@ class Acceptance:
     def __init__(self, agent: Agent) -> None:
         self._agent = agent
         self._confirming = False
-        self._letters: dict[MessageId, Letter] = {}
+        # What waits, with the number of its insert; one id may have been sent twice.
+        self._letters: list[tuple[int, MessageId, Letter]] = []
 
-    def take(self, message_id: MessageId) -> Letter:
-        """Wait for the insert of a held message to be stored.
-
-        Returns:
-            Settled with its id, or with why it was not accepted.
-        """
+    def take(self, message_id: MessageId, seq: int) -> None:
+        """Wait for the insert of a held message, which has the number `seq`, to be stored."""
         letter: Letter = asyncio.get_running_loop().create_future()
         letter.add_done_callback(_look_at)
         if not self._confirming:
             self._confirming = True
             agent = self._agent
             agent.runtime.spawn(self._confirm(), name=f"acceptance of {agent.id}")
-        earlier = self._letters.get(message_id)
-        if earlier is not None:  # taken out and sent again: stored with this one at the latest
-            letter.add_done_callback(partial(_pass_on, earlier))
-        self._letters[message_id] = letter
-        return letter
+        self._letters.append((seq, message_id, letter))
 
     def letter(self, message_id: MessageId) -> Letter | None:
-        """What a message waits for; None if it waits for nothing."""
-        return self._letters.get(message_id)
+        """What a message waits for, settled with its id or with why it was not accepted.
+
+        None if it waits for nothing; of an id that was sent again the latest.
+        """
+        known = (letter for _, known, letter in reversed(self._letters) if known == message_id)
+        return next(known, None)
 
     def give_up(self) -> None:
         """Wait no longer for the store: the agent leaves, and its log with it.
@@ -77,15 +73,14 @@ class Acceptance:
             while self._letters or (stored and agent.inbox.held):
                 stored = await self._store()
         finally:
-            for letter in self._letters.values():
+            for _, _, letter in self._letters:
                 letter.cancel()
             agent.end_acceptance()
 
     async def _store(self) -> bool:
         """Whether what was logged when it began is stored; if not, all that waits is refused."""
-        agent, session = self._agent, self._agent.session
-        mark, letters = session.seq, dict(self._letters)
-        writer = session.writer
+        session = self._agent.session
+        mark, writer = session.seq, session.writer
         try:
             if writer is not None:
                 await flushed(session, writer)
@@ -95,19 +90,28 @@ class Acceptance:
         except Exception as error:
             self._refuse(undurable(session.id, error))
             return False
-        agent.inbox.let_go(mark)
-        for message_id, letter in letters.items():
-            if self._letters.get(message_id) is letter:
-                del self._letters[message_id]
-            if not letter.done():
-                letter.set_result(message_id)
-        agent.wake_for_pending()
+        self._accept(mark)
         return True
 
+    def _accept(self, stored_seq: int) -> None:
+        """Let everybody know whose insert has a number below `stored_seq`."""
+        agent = self._agent
+        agent.inbox.let_go(stored_seq)
+        letters, self._letters = self._letters, []
+        for seq, message_id, letter in letters:
+            if seq >= stored_seq:
+                self._letters.append((seq, message_id, letter))
+            elif not letter.done():
+                letter.set_result(message_id)
+        agent.wake_for_pending()
+
     def _refuse(self, error: SessionError) -> None:
-        """Take back everything that waits: nothing behind the first failure is stored."""
-        letters, self._letters = self._letters, {}
-        for message_id, letter in letters.items():
+        """Take back what waits and is not stored: nothing behind the first failure is."""
+        writer = self._agent.session.writer
+        if writer is not None:
+            self._accept(writer.stored_seq)
+        letters, self._letters = self._letters, []
+        for _, message_id, letter in letters:
             take_back(self._agent, message_id, error)
             if not letter.done():
                 letter.set_exception(error)
@@ -179,19 +183,8 @@ def take_back(agent: Agent, message_id: MessageId, error: SessionError) -> None:
     except Exception:
         if not agent.session.sealed and not isinstance(error, SessionLeasedError):
             agent.runtime.logger.exception(
-                "message %s to agent %s could not be stored, nor taken back", message_id, agent.id
+                "message %r to agent %r could not be stored, nor taken back", message_id, agent.id
             )
-
-
-def _pass_on(earlier: Letter, letter: Letter) -> None:
-    if earlier.done():
-        return
-    if letter.cancelled():
-        earlier.cancel()
-    elif (error := letter.exception()) is not None:
-        earlier.set_exception(error)
-    else:
-        earlier.set_result(letter.result())
 
 
 def _look_at(letter: Letter) -> None:

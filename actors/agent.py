@@ -227,11 +227,11 @@ class Agent(EventLoopActor):
         check_storing(self)
         if waking and self.token is not None and self.token.cancelled:
             target = "next-turn"
-        accepts = self.session.accepts
+        accepts, seq = self.session.accepts, self.session.seq
         self.inbox.append(target, message, waking=waking, held=accepts)
         if accepts:
             self.acceptance = self.acceptance or Acceptance(self)
-            self.acceptance.take(message.id)
+            self.acceptance.take(message.id, seq)
         elif waking and message.id in self.inbox:  # an observer may have taken it out again
             self._wake()
         return message.id

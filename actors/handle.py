@@ -12,6 +12,7 @@ from ..messages.errors import ConfigurationError, DeadlockError
 from ..messages.lossless import type_name
 from ..messages.message import MessageId
 from ..messages.payload import AbortCause, TurnEndReason
+from .abort import abort_stored
 from .acceptance import delivered
 from .agent import USER_CANCEL, Agent, Status
 from .operation import Operation
@@ -89,9 +90,16 @@ class AgentHandle:
         return self._deliver(self._inject, content, source, id)
 
     def cancel(self, cause: AbortCause = USER_CANCEL, *, keep_inbox: bool = False) -> Reply[None]:
-        """Abort the turn in progress; without `keep_inbox` drop what is pending too."""
+        """Abort the turn in progress; without `keep_inbox` drop what is pending too.
+
+        With a store of durability ``"accepted"`` it settles when it is on disk what was
+        dropped. If that fails, with ``DURABILITY_FAILED``, the agent is cancelled all the
+        same, but what was dropped may be pending again when it is resumed.
+        """
         system = self.agent.runtime
-        return system.settle_now(self._cancel, cause, keep_inbox)
+        if keep_inbox or not self.agent.session.accepts:
+            return system.settle_now(self._cancel, cause, keep_inbox)
+        return system.operate(self._cancel_stored, cause, name="cancel")
 
     def when_idle(self) -> Reply[TurnEndReason | None]:
         """Settles when the agent has no turn in progress or due.
@@ -162,6 +170,15 @@ class AgentHandle:
 
     def _cancel(self, cause: AbortCause, keep_inbox: bool) -> None:
         self.agent.cancel(cause, keep_inbox=keep_inbox)
+
+    def _cancel_stored(
+        self, operation: Operation[None], cause: AbortCause
+    ) -> Coroutine[Any, Any, None]:
+        """Cancel now, and wait until it is stored."""
+        operation.accept()
+        logged = self.agent.session.seq
+        self.agent.cancel(cause)
+        return abort_stored(self.agent, logged)
 
 
 async def _accepted(operation: Operation[MessageId], delivery: Any) -> MessageId:

@@ -142,7 +142,7 @@ async def _quiesce(agent: Agent) -> None:
         if agent.status == "idle":
             return  # it is the store that is silent
         logger.error(
-            "agent %s ignored its cancellation for %g s in phase %r and was detached: it can log "
+            "agent %r ignored its cancellation for %g s in phase %r and was detached: it can log "
             "nothing more, but what it runs may still go on",
             agent.id,
             deadline,
@@ -168,7 +168,7 @@ def _close_log(agent: Agent) -> None:
     try:
         abandon(agent.session, cause)
     except Exception:
-        logger.exception("the log of agent %s could not be closed", agent.id)
+        logger.exception("the log of agent %r could not be closed", agent.id)
 
 
 async def unwind(agent: Agent, then: Callable[[], None]) -> None:
@@ -200,7 +200,7 @@ async def _unwind(agent: Agent, then: Callable[[], None]) -> None:
 
 
 def _log_unwinding(agent: Agent) -> None:
-    logger.exception("agent %s: clean-ups of a creation that was taken back failed", agent.id)
+    logger.exception("agent %r: clean-ups of a creation that was taken back failed", agent.id)
 
 
 def leave(agent: Agent) -> None:
