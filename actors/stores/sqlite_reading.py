@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import sqlite3
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import NamedTuple
 
 from ...messages.errors import BroodlineError, SessionCorruptError
 from ...messages.event import Event
@@ -34,8 +34,33 @@ ALL = f"{SNAPSHOTS} ORDER BY key"
 LINES = "SELECT line FROM events WHERE place BETWEEN ? AND ? ORDER BY place"
 LAST = "SELECT max(place) FROM events WHERE place BETWEEN ? AND ?"
 
-Found: TypeAlias = tuple[int, str, int, int, int, str | None, int, Holder | None]
-"""Key, header, length, revision, fence, holder's id, whether projected, the holder."""
+
+class Found(NamedTuple):
+    """What stands of a session beside its events.
+
+    Attributes:
+        key: Of the session in `events`.
+        header: Its JSON.
+        length: How many events it has.
+        revision: Grows with every change of the log.
+        fence: Of the newest lease.
+        holder_id: Whose that is; None if it was given back.
+        projected: Whether it is a recording in the projected form.
+        holder: As it is written down, if it is.
+    """
+
+    key: int
+    header: str
+    length: int
+    revision: int
+    fence: int
+    holder_id: str | None
+    projected: int
+    holder: Holder | None
+
+    def standing(self, mine: Holder, now: float) -> Standing:
+        """Whose its lease is."""
+        return standing_of(self.holder_id, self.holder, mine, now)
 
 
 def revision_of(store_id: str, key: int, revision: int) -> str:
@@ -46,7 +71,7 @@ def revision_of(store_id: str, key: int, revision: int) -> str:
 def find(db: sqlite3.Connection, session_id: str) -> Found | None:
     """What stands of a session beside its events."""
     row = db.execute(SESSION, (session_id,)).fetchone()
-    return None if row is None else (*row[:7], _holder(row[5], row[7:]))
+    return None if row is None else Found._make((*row[:7], _holder(row[5], row[7:])))
 
 
 def _holder(holder_id: str | None, row: Sequence[object]) -> Holder | None:
@@ -83,12 +108,12 @@ class SqliteReading:
             found = find(db, session_id)
             if found is None:
                 raise not_found(session_id, self._place)
-            key, text, length, revision, _, holder_id, projected, holder = found
-            header = self._header(session_id, text, bool(projected))
-            events = self._events(db, session_id, key, 0, length, bool(projected))
-        token = revision_of(self._store_id, key, revision)
-        log = StoredLog(header, events, token, length, bool(projected))
-        return Image(log, standing_of(holder_id, holder, mine, now))
+            projected = bool(found.projected)
+            header = self._header(session_id, found.header, projected)
+            events = self._events(db, session_id, found.key, 0, found.length, projected)
+        token = revision_of(self._store_id, found.key, found.revision)
+        log = StoredLog(header, events, token, found.length, projected)
+        return Image(log, found.standing(mine, now))
 
     def read_from(self, session_id: str, from_seq: int) -> list[Event]:
         """See `Backend.read_from`."""
@@ -96,8 +121,8 @@ class SqliteReading:
             found = find(db, session_id)
             if found is None:
                 raise not_found(session_id, self._place)
-            key, _, length, _, _, _, projected, _ = found
-            return self._events(db, session_id, key, min(from_seq, length), length, bool(projected))
+            first, length = min(from_seq, found.length), found.length
+            return self._events(db, session_id, found.key, first, length, bool(found.projected))
 
     def snapshots(self, mine: Holder, now: float, parent: str | None) -> list[Snapshot]:
         """See `Backend.snapshots`."""
@@ -178,9 +203,8 @@ class SqliteReading:
 
 def taken(place: str, session_id: str, found: Found, mine: Holder, now: float) -> BroodlineError:
     """Why a session cannot be made: it is there."""
-    fence, holder_id, holder = found[4], found[5], found[7]
-    if standing_of(holder_id, holder, mine, now) == "alive":
-        return elsewhere(session_id, place, holder, current=fence)
+    if found.standing(mine, now) == "alive":
+        return elsewhere(session_id, place, found.holder, current=found.fence)
     return exists(session_id, place)
 
 

@@ -29,7 +29,7 @@ from .refusal import (
 )
 from .sqlite_fault import corrupt
 from .sqlite_link import SqliteLink, Transaction
-from .sqlite_reading import LAST_SEQ, LINES, Found, find, revision_of, standing_of, taken
+from .sqlite_reading import LAST_SEQ, LINES, Found, find, revision_of, taken
 from .sqlite_schema import SEQ_BITS
 
 CREATE = """INSERT INTO sessions (id, parent, header, length, revision, fence, holder, projected)
@@ -155,7 +155,7 @@ class SqliteWriting:
         try:
             with self._lease as db:
                 found = self._leasable(db, session_id, now, after, takeover)
-                key, length, fence = found[0], found[2], found[4]
+                key, length = found.key, found.length
                 lines = self._lines(session_id, events, length)
                 end = length + len(lines)
                 db.execute(LEASE, (self.holder.id, end, 1 if lines else 0, key))
@@ -168,7 +168,7 @@ class SqliteWriting:
             raise
         self._keys[session_id] = key
         self._doubtful.discard(session_id)
-        return Lease(session_id, fence + 1, end)
+        return Lease(session_id, found.fence + 1, end)
 
     def _leasable(
         self,
@@ -181,12 +181,12 @@ class SqliteWriting:
         found = find(db, session_id)
         if found is None:
             raise not_found(session_id, self._place)
-        key, _, _, revision, fence, holder_id, projected, holder = found
-        if projected:
+        if found.projected:
             raise recorded(session_id, self._place)
-        if not takeover and standing_of(holder_id, holder, self.holder, now) == "alive":
-            raise elsewhere(session_id, self._place, holder, current=fence)
-        if after is not None and after.revision != revision_of(self.store_id, key, revision):
+        if not takeover and found.standing(self.holder, now) == "alive":
+            raise elsewhere(session_id, self._place, found.holder, current=found.fence)
+        there = revision_of(self.store_id, found.key, found.revision)
+        if after is not None and after.revision != there:
             raise changed(session_id, self._place)
         return found
 
@@ -287,23 +287,23 @@ class SqliteWriting:
         found = find(db, session_id)
         if found is None:
             return stale(session_id, fence, None, self._place)
-        length, current, holder_id = found[2], found[4], found[5]
-        if session_id in self._doubtful and current == fence:
+        if session_id in self._doubtful and found.fence == fence:
             rest = self._unwritten(db, draft, found)
             if rest is not None:
-                return self._put(db, rest, keys, now) if holder_id is not None else None
+                return self._put(db, rest, keys, now) if found.holder_id is not None else None
         if portion.create:
             return taken(self._place, session_id, found, self.holder, now)
-        if current != fence or holder_id != self.holder.id:
-            return stale(session_id, fence, current, self._place)
-        return mismatch(session_id, length, portion.first_seq, length, self._place)
+        if found.fence != fence or found.holder_id != self.holder.id:
+            return stale(session_id, fence, found.fence, self._place)
+        stored = found.length
+        return mismatch(session_id, stored, portion.first_seq, stored, self._place)
 
     def _unwritten(self, db: sqlite3.Connection, draft: Draft, found: Found) -> Draft | None:
         """What is left of a portion whose commit was in doubt, but happened; None if it did not."""
-        portion, (key, _, length, _, _, holder_id, _, _) = draft.portion, found
+        portion, length, holder_id = draft.portion, found.length, found.holder_id
         if holder_id != self.holder.id and not (holder_id is None and portion.release):
             return None
-        base = key << SEQ_BITS
+        base = found.key << SEQ_BITS
         bounds = base + portion.first_seq, base + LAST_SEQ
         stored = [line for (line,) in db.execute(LINES, bounds)]
         if portion.first_seq + len(stored) != length or stored != draft.lines[: len(stored)]:
