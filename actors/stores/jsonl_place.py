@@ -62,7 +62,10 @@ def _make(root: str, *, create: bool) -> None:
     parent = os.path.dirname(root)
     if not os.path.isdir(parent):
         raise _refused(root, f"there is no folder {parent}", "make that first")
-    os.mkdir(root)
+    try:
+        os.mkdir(root)
+    except FileExistsError:  # somebody else has, a moment ago
+        _check_there(root)
     sync_folder(parent)
 
 

@@ -56,6 +56,30 @@ def test_new_folder(tmp_path: Path) -> None:
     assert store.place == str(tmp_path / "store")
 
 
+@pytest.mark.parametrize("other", ["folder", "file"])
+def test_somebody_else_is_faster(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, other: str
+) -> None:
+    """core 5.5: a folder that another process makes at the same moment is used, a file refused."""
+    place, real = tmp_path / "store", os.mkdir
+
+    def late(path: str) -> None:
+        if other == "folder":
+            real(path)
+        else:
+            Path(path).touch()
+        real(path)
+
+    monkeypatch.setattr(os, "mkdir", late)
+    if other == "file":
+        assert "it is a file" in str(refused(place))
+        return
+    store = JsonlBackend(place)
+    store.open(holder())
+    store.close()
+    assert tree(tmp_path) == {"store": None}
+
+
 def test_folder_that_must_be_there(tmp_path: Path) -> None:
     """core 5.5: without leave to make it, a folder that is not there is refused."""
     assert "no such folder" in refused(tmp_path / "store", create=False).message
