@@ -173,6 +173,7 @@ async def _jump(kind: str, place: Path) -> None:
         accepted.append(("a", "first"))
         for hours in (5, -9, 0, 200, -4000):
             clock.set_by = hours * HOUR
+            await _kept(theirs, "a")
             accepted.append(
                 ("a", await agent.followup("Go on.", id=f"at {hours}".replace(" ", "-")))
             )
