@@ -122,7 +122,7 @@ def _check_version(version: object) -> None:
         age = "newer" if version > FORMAT_VERSION else "older"
         raise SessionFormatUnsupportedError(
             f"the session's format version {quoted(version)} is {age} than {FORMAT_VERSION}, "
-            "the one this build reads",
+            "the one this build reads; read it with the version that wrote it",
             details={"version": version, "supported": FORMAT_VERSION},
         )
 

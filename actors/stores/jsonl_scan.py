@@ -32,6 +32,7 @@ from .jsonl_row import decode_lines
 _BOM = b"\xef\xbb\xbf"
 _STRICT = re.compile(rb'\{"type":"[^"\\]*","seq0?":')
 """How a row begins that a store wrote; it need not be read to see its form."""
+_ADVICE = "nothing was changed: restore the file from a copy"
 _NUMBERED = {"seq", "time", "seq0", "time0"}
 
 
@@ -70,7 +71,7 @@ def scan(path: str, session_id: str, data: bytes) -> Scan:
     *lines, tail = data.split(b"\n")
     if not lines:
         what = "ends within its first line" if tail else "is empty"
-        raise corrupt(path, session_id, f"the file {what}: it holds no header and no event", 1)
+        raise corrupt(path, session_id, f"the file {what}, it holds no event; {_ADVICE}", 1)
     numbers = [number for number, line in enumerate(lines[1:], 2) if line and not line.isspace()]
     rows = [lines[number - 1] for number in numbers]
     projected = is_projected(lines[0], rows[0] if rows else b"")
@@ -105,13 +106,16 @@ def read_header(path: str, session_id: str, line: bytes, *, projected: bool) -> 
     line = line.removeprefix(_BOM)
     fields = _object(line)
     if fields is None:
-        raise corrupt(path, session_id, "the first line is no header: it is no JSON object", 1)
+        raise corrupt(
+            path, session_id, f"the first line is no header: it is no JSON object; {_ADVICE}", 1
+        )
     version = fields.get("version")
     if type(version) is int and version != FORMAT_VERSION:
         age = "newer" if version > FORMAT_VERSION else "older"
         raise SessionFormatUnsupportedError(
             f"{path}:1: the log of session {session_id!r} has the format version {version}, which "
-            f"is {age} than {FORMAT_VERSION}, the one this build reads",
+            f"is {age} than {FORMAT_VERSION}, the one this build reads; read it with the "
+            "version that wrote it",
             details={
                 "place": path,
                 "session": session_id,
@@ -121,11 +125,11 @@ def read_header(path: str, session_id: str, line: bytes, *, projected: bool) -> 
             },
         )
     if fields.get("type") != "session" or version is None:
-        raise corrupt(path, session_id, "the first line is no header of a session", 1)
+        raise corrupt(path, session_id, f"the first line is no header of a session; {_ADVICE}", 1)
     try:
         return decode_header_line(line.decode(), projected=projected)
     except BroodlineError as error:
-        raise corrupt(path, session_id, error.message, 1) from None
+        raise corrupt(path, session_id, f"{error.message}; {_ADVICE}", 1) from None
 
 
 def is_projected(header: bytes, row: bytes) -> bool:

@@ -136,7 +136,9 @@ class Shelf:
         try:
             file = _opened(path)
             if file is None:
-                raise corrupt(path, session_id, "this is no file")
+                raise corrupt(
+                    path, session_id, "this is no file; move it away, and put the log there"
+                )
             with file:
                 data = file.read()
                 revision = revision_of(file.fileno())

@@ -63,6 +63,9 @@ def unavailable(place: str, reason: str, advice: str) -> SessionError:
     )
 
 
+_ADVICE = "; nothing was changed: restore the session from a backup"
+
+
 def damaged(place: str, reason: str) -> SessionCorruptError:
     """The database itself is not whole."""
     return SessionCorruptError(
@@ -78,7 +81,7 @@ def corrupt(place: str, session_id: str, text: str, seq: int | None = None) -> S
     if seq is not None:
         details["seq"] = seq
     return SessionCorruptError(
-        f"session {session_id!r} in {place} is damaged: {text}", details=details
+        f"session {session_id!r} in {place} is damaged: {text}{_ADVICE}", details=details
     )
 
 
@@ -93,7 +96,8 @@ def placed(
         details["seq"] = first_seq + index
         where += f", seq {first_seq + index}"
     wanted = type(error) if isinstance(error, SessionError) else SessionCorruptError
-    return wanted(f"{where}: {error.message}", details=details)
+    advice = _ADVICE if issubclass(wanted, SessionCorruptError) else ""
+    return wanted(f"{where}: {error.message}{advice}", details=details)
 
 
 def unusable(place: str, text: str) -> ConfigurationError:
