@@ -206,6 +206,7 @@ class DiskStore:
         try:
             return await asyncio.shield(taking)
         except asyncio.CancelledError:
+            writer.unclaimed = taking
             taking.add_done_callback(partial(_give_back, writer))
             raise
 

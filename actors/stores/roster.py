@@ -87,9 +87,14 @@ class Roster:
     async def _left(self, session_id: str) -> None:
         """Wait for what a session left that has gone."""
         self.check()
-        while (writer := self._writers.get(session_id)) is not None and writer.releasing:
-            rest = writer.release()
-            if rest is not None:
+        while (writer := self._writers.get(session_id)) is not None:
+            if writer.unclaimed is not None:
+                await asyncio.wait((writer.unclaimed,))
+                await asyncio.sleep(0)  # until it has been given back
+                writer.unclaimed = None
+            elif not writer.releasing:
+                return
+            elif (rest := writer.release()) is not None:
                 await rest
             self.check()
 

@@ -42,6 +42,7 @@ class DiskWriter:
         lost: Why nothing can be written any more, or None.
         discarded: Nobody wanted the session: nothing of it need be stored.
         gone: The store knows it no more.
+        unclaimed: The taking of a lease that nobody waits for any more; it goes back then.
         order: Keeps batches apart that are appended without a live session.
         forget: Called with it when it has nothing left to do.
     """
@@ -66,6 +67,7 @@ class DiskWriter:
         "projected",
         "releasing",
         "stored",
+        "unclaimed",
         "waiters",
     )
 
@@ -84,6 +86,7 @@ class DiskWriter:
         self.new = self.projected = self.releasing = self.noted = self.busy = False
         self.waiters: list[asyncio.Future[None]] = []
         self.lost: Exception | None = None
+        self.unclaimed: asyncio.Future[Lease] | None = None
         self._failure: Exception | None = None
 
     def __repr__(self) -> str:

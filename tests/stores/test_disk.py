@@ -301,6 +301,25 @@ async def test_calling_off_a_lease(desk: Any, kit: SimpleNamespace) -> None:
     assert (await desk.store.lease("s")).fence == 3
 
 
+async def test_asking_again_for_a_lease_that_was_called_off(
+    desk: Any, kit: SimpleNamespace
+) -> None:
+    """DESIGN 3: nobody has a session whose taker has gone: who asks next waits, and gets it."""
+    kit.put(desk.backend, kit.steps(0, 1))
+    known = await desk.store.prepare("s")
+    desk.executor.shut()
+    attempt = asyncio.ensure_future(desk.store.lease("s", after=known))
+    await kit.settle()
+    attempt.cancel()
+    await kit.settle()
+    again = [asyncio.ensure_future(desk.store.prepare("s")) for _ in range(2)]
+    await kit.settle()
+    await desk.executor.open()
+    async with asyncio.timeout(10):
+        assert [len((await log).events) for log in again] == [1, 1]
+    assert (await desk.store.lease("s")).fence == 3
+
+
 async def test_calling_off_a_lease_that_fails(desk: Any, kit: SimpleNamespace) -> None:
     """DESIGN 3: a lease that could not be taken, and whose taker has gone, leaves the id free."""
     kit.put(desk.backend, kit.steps(0, 1))
