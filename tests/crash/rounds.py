@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import logging
 import multiprocessing
 import random
 import shutil
@@ -171,4 +172,6 @@ def _tell(total: Total, as_json: bool, seed: int, seconds: float) -> None:
 
 
 if __name__ == "__main__":
+    # A runtime warns of each fault that is made on purpose: a line a hazard is enough.
+    logging.getLogger("broodline").addHandler(logging.NullHandler())
     sys.exit(main())
