@@ -290,14 +290,16 @@ def _is_unavailable(outcome: Exception | None) -> bool:
 
 def _warn(writers: Sequence[DiskWriter]) -> None:
     """Say once of an outage what nobody waited for."""
-    first = writers[0]
-    _logger.warning(
-        "session %r and %d more could not be written behind, %d events wait for the next try: %s",
-        first.id,
-        len(writers) - 1,
-        sum(writer.waiting for writer in writers),
-        first.failure,
-    )
+    for lost in (False, True):
+        if some := [writer for writer in writers if (writer.lost is not None) is lost]:
+            _logger.warning(
+                "session %r%s could not be written behind, %d events %s: %s",
+                some[0].id,
+                f" and {len(some) - 1} more" if some[1:] else "",
+                sum(writer.waiting for writer in some),
+                "are lost" if lost else "wait for the next try",
+                some[0].failure,
+            )
 
 
 def _said(error: BaseException | None, place: str) -> Exception:

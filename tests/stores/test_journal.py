@@ -537,6 +537,20 @@ async def test_a_lease_that_is_lost_in_the_background(
     assert len(desk.backend.writes) == 1
 
 
+async def test_a_lost_lease_is_told_as_lost(desk: Any, caplog: pytest.LogCaptureFixture) -> None:
+    """DESIGN 3: what a lost lease leaves unwritten is told as lost, not as waiting for a try."""
+    lives = [await desk.live(name, 2) for name in ("a", "b", "c")]
+    for name in ("a", "b"):
+        desk.backend.refuse[name] = SessionLeasedError("gone", retryable=False)
+    desk.backend.refuse["c"] = SessionError("it does not fit", code="EVENT_UNWRITABLE")
+    await desk.wait(0.2)
+    assert [record.getMessage() for record in caplog.records] == [
+        "session 'c' could not be written behind, 2 events wait for the next try: it does not fit",
+        "session 'a' and 1 more could not be written behind, 4 events are lost: gone",
+    ]
+    assert [writer.lost is None for writer, _ in lives] == [False, False, True]
+
+
 async def test_a_flush_that_meets_a_lost_lease(desk: Any, kit: SimpleNamespace) -> None:
     """DESIGN 3: a flush that joins the write which finds the take-over is told, without another."""
     writer, _ = await desk.live("s", 1)
