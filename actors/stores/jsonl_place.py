@@ -52,7 +52,8 @@ def _check_there(root: str) -> None:
         raise _refused(root, f"{HOLDERS} in it is no folder", "move that away")
     for path in (root, holders):
         if os.path.lexists(path) and not os.access(path, os.R_OK | os.W_OK | os.X_OK):
-            text = f"{path} cannot be written by this process, or its file system is read-only"
+            what = "it" if path == root else f"{HOLDERS} in it"
+            text = f"{what} cannot be written by this process, or its file system is read-only"
             raise _refused(root, text, "give access to it, or name another folder")
 
 

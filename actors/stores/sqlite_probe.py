@@ -50,7 +50,8 @@ def look(path: str, *, create: bool, newest: int) -> Find:
     except FileNotFoundError:
         found = None
     except (OSError, ValueError) as error:
-        raise unusable(path, str(error)) from None
+        said = getattr(error, "strerror", None) or str(error)
+        raise unusable(path, f"{said.lower()}; choose a path that can be used") from None
     _check_folder(path)
     if found is None:
         if not create:

@@ -231,6 +231,14 @@ def test_what_is_no_path_is_refused(path: Any) -> None:
         SqliteBackend(path)
 
 
+def test_what_the_system_says_of_a_path_is_worded(tmp_path: Path) -> None:
+    """DESIGN 8: a path that the system cannot look at is refused in words, with what to do."""
+    (tmp_path / "note").write_text("")
+    with pytest.raises(ConfigurationError, match=r"db: not a directory; choose a path") as caught:
+        opened(tmp_path / "note" / "store.db")
+    assert "Errno" not in str(caught.value)
+
+
 def test_no_permission_is_said_before_anything_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
