@@ -145,14 +145,15 @@ def test_a_part(
     story: RecordedLog,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """core 5.1: --from and --last choose events by number and from the end."""
+    """core 5.1: --from and --last choose events by number and from the end, and none is told."""
     place = stored("sqlite", story)
     assert show(place, "s", first=first, last=last, as_json=True) == 0
     document = json.loads(capsys.readouterr().out)
     assert [row["seq"] for row in document["log"]] == expected
     assert show(place, "s", first=first, last=last) == 0
     out = capsys.readouterr().out
-    assert ("--from 0 shows all" in out) is bool(expected)
+    assert "--from 0 shows all" in out
+    assert ("\nnone of the events 0 to 20; " in out) is (not expected)
 
 
 def test_a_terminal_gets_the_end(

@@ -124,7 +124,7 @@ def test_one_session(
     assert documented(capsys, place, session="a")[0] == 0
     assert documented(capsys, place, session="b")[0] == 1
     assert verify([place], session="c") == 2
-    assert "no session c is stored in" in capsys.readouterr().err
+    assert "no session 'c' is stored in" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("text", ["{]", '{"type":"turn/start"}', "\x00", '"x"'])

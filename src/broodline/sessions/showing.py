@@ -179,6 +179,9 @@ def _page(exhibit: Exhibit) -> Iterator[str]:
         yield f"{name:<10}{value}"
     part, events = exhibit.part, exhibit.log.events
     if not part:
+        if events:
+            yield ""
+            yield f"none of the events 0 to {len(events) - 1:,}; --from 0 shows all of them"
         return
     yield ""
     if len(part) < len(events):

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from ..messages.errors import BroodlineError, SessionError
+from ..messages.plain import quoted
 from ..survey.name import shown
 from .archive import opened
 from .place import LogPlace, Place
@@ -86,7 +87,7 @@ def verify(places: Sequence[Place], *, session: str | None = None, as_json: bool
             tallies.append(tally)
     if session is not None and not any(tally.looked for tally in tallies):
         names = ", ".join(shown(str(place)) for place in places)
-        say(f"verify: no session {shown(session)} is stored in {names}")
+        say(f"verify: no session {quoted(session)} is stored in {names}")
         return USAGE
     if not put(_document(tallies) if as_json else _page(tallies)):
         return READER_GONE
