@@ -20,6 +20,7 @@ import pytest
 
 from broodline.actors.stores.disk import DiskStore
 from broodline.cli import main
+from broodline.messages.errors import ConfigurationError
 from broodline.messages.event import Event
 from broodline.messages.header import SessionHeader
 from broodline.messages.payload import ToolAnswered, ToolCalled
@@ -132,7 +133,10 @@ async def _logs(named: str) -> Logs:
 def logs_of(named: str) -> Logs:
     if not Path(named.partition(":")[2]).exists():
         return Logs()
-    return asyncio.run(_logs(named))
+    try:
+        return asyncio.run(_logs(named))
+    except ConfigurationError:  # the file is there, the store in it is being made
+        return Logs()
 
 
 def killed(ground: Path, store: str, enough: int) -> Logs:
@@ -318,6 +322,14 @@ def test_the_document_without_seconds(demo: Demo, tmp_path: Path) -> None:
     assert named in done.err
     assert json.loads(demo("--json").out)["seconds"] >= 0
     assert demo("--store", named, "--json", "--quiet").err == ""
+
+
+def test_a_place_that_is_refused_keeps_nothing(demo: Demo, tmp_path: Path) -> None:
+    """demo: a store that cannot be opened is told by the failure alone, nothing is "kept"."""
+    done = demo("--store", f"sqlite:{tmp_path}")
+    assert done.code == 1
+    assert "it is a folder" in done.out
+    assert "kept in" not in done.err
 
 
 @pytest.mark.parametrize("wrong", ["demo.db", "sqlite:", "redis:x", "memory", ""])

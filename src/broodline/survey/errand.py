@@ -77,7 +77,8 @@ class Errand:
             report = asyncio.run(self._survey())
         if report.status == "interrupted":
             self._tell_interruption(report)
-        if self.order.store is not None and not self.telling.quiet:
+        begun = report.agents or report.status != "failed"  # else the store was of no use
+        if self.order.store is not None and begun and not self.telling.quiet:
             tell(f"demo: {self._keeping(report, self.order.store)}")
         return self._code(report) if self._print(report) else READER_GONE
 
